@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db import OperationalError, connections, transaction
 from django.db.models import Q, QuerySet
 
 from tasksapp.jobs.job_filter import JobFilter
@@ -22,7 +21,9 @@ from tasksapp.operations.changes import FoundJob, change
 from tasksapp.operations.cursor import Ages, Place, Walk, count_with_ages
 from tasksapp.operations.starter import biz_types_of
 from tasksapp.operations.verbs import job_verb, source_of
+from tasksapp.sql.driver.deadline import TookTooLong, within
 from tasksapp.sql.first_jobs import has_jobs_in
+from tasksapp.sql.look_in_bodies import beyond
 from tasksapp.sql.make_live import no_other_is_live
 from tasksapp.sql.tombstones import not_resolved
 
@@ -31,9 +32,7 @@ Found = TypeVar("Found")
 #: Rows that one page looks at.
 LOOKED_ROWS = 20_000
 #: All of them are counted by one statement if that takes no longer.
-AT_ONCE_MS = 500
-#: PostgreSQL's code for a statement that took too long.
-QUERY_CANCELED = "57014"
+AT_ONCE_SECONDS = 0.5
 
 
 class Locked(NamedTuple, Generic[Found]):
@@ -172,22 +171,15 @@ class JobPages(Pages[FoundJob]):
         return self._counted(self._between(walk.after, end), end, max_age=max_age)
 
     def count_at_once(self, *, max_age: timedelta | None = None) -> Counted | None:
-        """How many jobs match, by one statement; None where that takes longer than ``AT_ONCE_MS`` or has no such limit.
+        """How many jobs match, by one statement; None where that takes longer than ``AT_ONCE_SECONDS``.
 
         It may read the table in its own order, which is ten times as fast as pages where that is large.
         """
-        connection = connections[self._matching.db]
-        if connection.vendor != "postgresql":
-            return None
         try:
-            with transaction.atomic(using=connection.alias):
-                with connection.cursor() as cursor:
-                    cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(AT_ONCE_MS)])
+            with within(AT_ONCE_SECONDS, using=self._using):
                 return self._counted(self._matching, None, max_age=max_age)
-        except OperationalError as error:
-            if getattr(error.__cause__, "sqlstate", None) == QUERY_CANCELED:
-                return None
-            raise
+        except TookTooLong:
+            return None
 
     def lock(self, walk: Walk, *, most: int, rows: int = LOOKED_ROWS) -> Locked[FoundJob]:
         """The matching jobs of the next page, locked; those that others have locked are passed over."""
@@ -234,11 +226,8 @@ class JobPages(Pages[FoundJob]):
     def _after(self, rows: QuerySet[Job], after: Place) -> QuerySet[Job]:
         if after is None:
             return rows
-        if not self._by_time:
-            return rows.filter(id__gt=UUID(after[-1]))
-        at, job_id = datetime.fromisoformat(after[0]), UUID(after[1])
-        # Both conditions: the first lets the index begin there, the second passes over what was read.
-        return rows.filter(next_run_at__gte=at).filter(Q(next_run_at__gt=at) | Q(id__gt=job_id))
+        moment = datetime.fromisoformat(after[0]) if self._by_time else None
+        return rows.filter(beyond(self._order[0], moment, UUID(after[-1])))
 
     def _place(self, next_run_at: datetime | None, job_id: UUID) -> Place:
         return [next_run_at.isoformat(), str(job_id)] if self._by_time and next_run_at else [str(job_id)]

@@ -7,39 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
-from django.db import connections, transaction
+from django.db import connections
 from django.db.backends.utils import CursorWrapper
-from django.utils.dateparse import parse_datetime
 
 from tasksapp.models import Transition
+from tasksapp.sql.driver.deadline import within
+from tasksapp.sql.read_values import read_moment
 
 
 @contextmanager
 def long_statement(*, using: str, timeout_seconds: float) -> Iterator[CursorWrapper]:
-    """A cursor for one statement that only reads. PostgreSQL ends it after the timeout: OperationalError.
-
-    SQLite has no such limit; there a reader keeps no other statement waiting.
-    """
-    connection = connections[using]
-    if connection.vendor != "postgresql":
-        # Not in a transaction: those of SQLite begin as writers here.
-        with connection.cursor() as cursor:
-            yield cursor
-        return
-    with transaction.atomic(using=using), connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL statement_timeout = {round(timeout_seconds * 1000)}")
-        # Another process must not be started for it: the database has other work.
-        cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
+    """A cursor for one statement that only reads. Raises TookTooLong where it takes longer than the timeout."""
+    with within(timeout_seconds, using=using), connections[using].cursor() as cursor:
+        if connections[using].vendor == "postgresql":
+            # Another process must not be started for it: the database has other work.
+            cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
         yield cursor
-
-
-def read_time(value: datetime | str | None) -> datetime | None:
-    """A time of a statement that is not the ORM's: SQLite gives text, in UTC."""
-    at = parse_datetime(value) if isinstance(value, str) else value
-    return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
 
 
 _PENDING, _RUNNING, _DEAD = Transition.CLAIM.source, Transition.CLAIM.target, Transition.GIVE_UP.target
@@ -85,13 +71,13 @@ def count_jobs(
 ) -> tuple[datetime, list[CountedJobs]]:
     """A moment, and all live and dead jobs at that moment.
 
-    Raises OperationalError where PostgreSQL takes longer than the timeout.
+    Raises TookTooLong where that takes longer than the timeout.
 
     Args:
         clock: gives the present time. It is asked when the statement is about to go: on a busy machine what goes
             before it takes so long that jobs end meanwhile.
         using: the database.
-        timeout_seconds: for PostgreSQL.
+        timeout_seconds: how long the database may count.
     """
     with long_statement(using=using, timeout_seconds=timeout_seconds) as cursor:
         now = clock()
@@ -99,6 +85,6 @@ def count_jobs(
         cursor.execute(_COUNT, [at, at])
         rows = cursor.fetchall()
     return now, [
-        CountedJobs(status, biz_type, error_class, jobs, read_time(first), read_time(last), due)
+        CountedJobs(status, biz_type, error_class, jobs, read_moment(first), read_moment(last), due)
         for status, biz_type, error_class, jobs, first, last, due in rows
     ]

@@ -13,6 +13,7 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from tasksapp.models import Job, Status, Transition
+from tasksapp.sql.read_values import read_uuid
 
 #: SELECTs that SQLite takes in one statement are 500.
 MOST_PARTS = 400
@@ -49,7 +50,7 @@ def first_jobs(
     statement = f"{sql} ORDER BY found.moment{direction}, found.id{direction} LIMIT {int(limit)}"
     with connections[using].cursor() as cursor:
         cursor.execute(statement, values)
-        return [found if isinstance(found, UUID) else UUID(str(found)) for found, _ in cursor.fetchall()]
+        return [read_uuid(found) for found, _ in cursor.fetchall()]
 
 
 def _lateral(

@@ -12,7 +12,7 @@ from django.db import connections
 
 from tasksapp.models import LIVE, Job, NewJob, Transition
 from tasksapp.sql.insert_jobs import COLUMNS, REPLACED, ROW, parameters
-from tasksapp.sql.replace_jobs import read_moment, read_uuid
+from tasksapp.sql.read_values import read_moment, read_uuid
 
 #: Rows that one statement takes.
 CHUNK_ROWS = 100

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connections
 from django.db.models import F, Q, QuerySet
-from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 from tasksapp.models import Job
 from tasksapp.sql.driver.deadline import TookTooLong, within
+from tasksapp.sql.read_values import read_moment, read_uuid
 
 #: Rows of each look: a small one first, so that what is new is found at once; together what one search reads.
 BATCHES = (5_000, 20_000, 75_000)
@@ -107,21 +105,10 @@ def _look(
     """  # noqa: S608  made by the ORM, and our own constants
     with connections[using].cursor() as cursor:
         cursor.execute(statement, [text, text, *values])
-        kept = list(_read(cursor.fetchall()))
+        kept = cursor.fetchall()
     if not kept:
         return _Batch([], 0, None)
     last_id, moment, _, total = kept[-1]
-    return _Batch([job_id for job_id, _, hit, _ in kept if hit], total, (moment, last_id))
-
-
-def _read(rows: list[Any]) -> Iterator[tuple[UUID, datetime, bool, int]]:
-    for job_id, moment, hit, total in rows:
-        # SQLite has neither ids nor times; it keeps both as text.
-        at = moment if isinstance(moment, datetime) else parse_datetime(str(moment))
-        assert at is not None
-        yield (
-            job_id if isinstance(job_id, UUID) else UUID(str(job_id)),
-            timezone.make_aware(at, UTC) if timezone.is_naive(at) else at,
-            bool(hit),
-            total,
-        )
+    return _Batch(
+        [read_uuid(job_id) for job_id, _, hit, _ in kept if hit], total, (read_moment(moment), read_uuid(last_id))
+    )

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connections
-from django.db.models import BigIntegerField, F, Func, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BigIntegerField, F, Func, OuterRef, QuerySet, Subquery
 
 from tasksapp.models import BizType, Job, Transition
 from tasksapp.sql.driver.microseconds import from_unix_microseconds, unix_microseconds
+from tasksapp.sql.look_in_bodies import beyond
 
 PAGE_ROWS = 1_000
 
@@ -106,9 +107,8 @@ def _first_time(rows: QuerySet[Job]) -> Subquery:
 def _page(biz_type_id: int, *, after: Position | datetime | None, until: datetime, using: str) -> list[PendingRow]:
     rows = _pending(biz_type_id, using).filter(next_run_at__lte=until)
     match after:
-        case Position(run_at, job_id):
-            # Both conditions: the first lets the index begin there, the second passes over what was read.
-            rows = rows.filter(next_run_at__gte=run_at).filter(Q(next_run_at__gt=run_at) | Q(id__gt=job_id))
+        case Position():
+            rows = rows.filter(beyond("next_run_at", *after))
         case datetime():
             rows = rows.filter(next_run_at__gt=after)
     as_microseconds = connections[using].vendor == "postgresql"

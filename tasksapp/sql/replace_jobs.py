@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 from zlib import crc32
@@ -14,6 +14,7 @@ from django.db.models import Q
 
 from tasksapp.models import Job, NewJob, Transition
 from tasksapp.sql.insert_jobs import COLUMNS, REPLACED, ROW, parameters
+from tasksapp.sql.read_values import read_moment, read_uuid
 
 #: Rows that one statement takes.
 CHUNK_ROWS = 100
@@ -122,15 +123,3 @@ def _upsert(
             for biz_type_id, key, job_id, next_run_at in cursor.fetchall()
         }
     return {row.id: found[row.biz_type_id, row.debounce_key] for row in rows}
-
-
-def read_uuid(value: UUID | str) -> UUID:
-    """An id as a database's driver gives it."""
-    return value if isinstance(value, UUID) else UUID(value)
-
-
-def read_moment(value: datetime | str) -> datetime:
-    """A time as a database's driver gives it, in UTC."""
-    # SQLite's driver may give a text, and knows of no time zones.
-    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

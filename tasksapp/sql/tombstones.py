@@ -10,6 +10,7 @@ from django.db import connections, transaction
 from django.db.models import Exists, F, OuterRef, Q
 
 from tasksapp.models import BizType, Job, Tombstone, Transition, error_class
+from tasksapp.sql.read_values import read_uuid
 
 #: Why a job does not fire.
 REASON = "resolved"
@@ -118,4 +119,4 @@ def _held(ids: Sequence[int], *, using: str) -> list[UUID]:
     marks = ", ".join(["%s"] * len(ids))
     with connection.cursor() as cursor:
         cursor.execute(_HELD.format(ids=marks, status=Transition.RESOLVE.source.value, lock=lock), list(ids))
-        return [one if isinstance(one, UUID) else UUID(one) for (one,) in cursor.fetchall()]
+        return [read_uuid(one) for (one,) in cursor.fetchall()]

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from django.db import connections
 
 from tasksapp.models import Transition
-from tasksapp.sql.count_jobs import long_statement, read_time
+from tasksapp.sql.count_jobs import long_statement
+from tasksapp.sql.read_values import read_moment
 
 #: By the database; ``{column}`` is a time. Two values follow: when the first stretch begins, and the seconds of each.
 _NUMBERS = {
@@ -108,14 +109,14 @@ def count_upcoming(
 ) -> list[CountedStretch]:
     """The jobs that run from ``begin`` on and before ``end``; of stretches without any there is no row.
 
-    Raises OperationalError where PostgreSQL takes longer than the timeout.
+    Raises TookTooLong where that takes longer than the timeout.
 
     Args:
         begin: where the first stretch begins.
         end: no later job is counted.
         seconds: the length of a stretch.
         using: the database.
-        timeout_seconds: for PostgreSQL.
+        timeout_seconds: how long the database may count.
     """
     connection = connections[using]
     first, last = (connection.ops.adapt_datetimefield_value(at) for at in (begin, end))
@@ -124,6 +125,6 @@ def count_upcoming(
         cursor.execute(statement, [first, seconds, first, last])
         rows: Sequence[tuple[int, int, int, datetime, datetime]] = cursor.fetchall()
     return [
-        CountedStretch(biz_type, number, jobs, read_time(first), read_time(last))
+        CountedStretch(biz_type, number, jobs, read_moment(first), read_moment(last))
         for biz_type, number, jobs, first, last in rows
     ]

@@ -13,7 +13,7 @@ _CANCELLED = "57014"
 _STEPS = 10_000
 
 
-class TookTooLong(Exception):
+class TookTooLong(OperationalError):
     """The statement was ended, since it took longer than it may."""
 
 
