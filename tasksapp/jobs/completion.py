@@ -53,7 +53,7 @@ def failed(
         known = tried.status_code is not None or error_class == PULLER or error_class.startswith(TASK)
         return gave_up(job, tried=tried, reason=reason, error_class=error_class if known else Failure.OUTCOME_UNKNOWN)
     ends = job.row.expires_at if job.row.redriven_at is None else None
-    policy = RetryPolicy.of(job.biz_type, max_attempts=job.row.max_attempts, expires_at=ends)
+    policy = RetryPolicy(biz_type=job.biz_type, own_attempts=job.row.max_attempts, expires_at=ends)
     step = policy.next_attempt(
         failures=job.attempt_of_budget,
         now=now,

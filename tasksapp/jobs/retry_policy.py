@@ -34,62 +34,37 @@ class Exhausted:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetryPolicy:
-    """A biz type's backoff and bounds.
+    """When jobs of a biz type are tried again.
 
     Args:
-        backoff: fixed, linear, exponential or list.
-        min_seconds: the first wait; the step of a linear one.
-        max_seconds: the longest wait of the first three kinds, before jitter.
-        factor: what an exponential wait is multiplied by.
-        max_doublings: after so many multiplications it grows by its last step instead; None for no limit.
-        waits: the seconds of a list; its last repeats.
-        jitter: up to this share is added to each wait.
-        max_attempts: attempts of one budget.
-        max_age: no attempt begins later after the due time, or after a redrive.
+        biz_type: with its backoff and bounds.
+        own_attempts: a job's own number of attempts of one budget; None for the biz type's.
         expires_at: no attempt begins from then on; None for no such end.
     """
 
-    backoff: str
-    min_seconds: float
-    max_seconds: float
-    factor: float = 2.0
-    max_doublings: int | None = None
-    waits: tuple[float, ...] = ()
-    jitter: float = 0.0
-    max_attempts: int = 16
-    max_age: timedelta | None = None
+    biz_type: BizType
+    own_attempts: int | None = None
     expires_at: datetime | None = None
 
-    @classmethod
-    def of(
-        cls, biz_type: BizType, *, max_attempts: int | None = None, expires_at: datetime | None = None
-    ) -> RetryPolicy:
-        """The policy of a biz type, with a job's own number of attempts and its own end where it has them."""
-        return cls(
-            backoff=biz_type.backoff,
-            min_seconds=biz_type.backoff_min_seconds,
-            max_seconds=biz_type.backoff_max_seconds,
-            factor=biz_type.backoff_factor,
-            max_doublings=biz_type.backoff_max_doublings,
-            waits=tuple(biz_type.backoff_list),
-            jitter=biz_type.jitter,
-            max_attempts=max_attempts or biz_type.max_attempts,
-            max_age=biz_type.max_age,
-            expires_at=expires_at,
-        )
+    @property
+    def max_attempts(self) -> int:
+        """Attempts of one budget."""
+        return self.own_attempts or self.biz_type.max_attempts
 
     def wait_seconds(self, failures: int) -> float:
         """The wait after so many failures (1 for the first), without jitter."""
-        match self.backoff:
-            case "list" if self.waits:
-                return self.waits[min(failures, len(self.waits)) - 1]
-            case "fixed":
-                wait = self.min_seconds
-            case "linear":
-                wait = self.min_seconds * failures
+        kind, waits = self.biz_type, self.biz_type.backoff_list
+        match kind.backoff:
+            case BizType.Backoff.LIST if waits:
+                given: float = waits[min(failures, len(waits)) - 1]
+                return given
+            case BizType.Backoff.FIXED:
+                wait = kind.backoff_min_seconds
+            case BizType.Backoff.LINEAR:
+                wait = kind.backoff_min_seconds * failures
             case _:
                 wait = self._exponential(failures - 1)
-        return min(wait, self.max_seconds)
+        return min(wait, kind.backoff_max_seconds)
 
     def next_attempt(
         self,
@@ -111,32 +86,35 @@ class RetryPolicy:
             task_wait_seconds: what the job's own task chose, in place of the backoff.
             draw: a random number from 0 to 1, for the jitter.
         """
+        max_age = self.biz_type.max_age
         if failures >= self.max_attempts:
             tries = "the only attempt" if self.max_attempts == 1 else f"all {self.max_attempts} attempts"
             return Exhausted(f"{tries} failed")
-        wait_seconds = self.wait_seconds(failures) * (1 + self.jitter * draw)
+        wait_seconds = self.wait_seconds(failures) * (1 + self.biz_type.jitter * draw)
         if task_wait_seconds is not None:
             wait_seconds = max(0.0, task_wait_seconds)
         wait = timedelta(seconds=min(LONGEST_WAIT.total_seconds(), wait_seconds))
         if retry_after_seconds is not None:
             longest = LONGEST_RETRY_AFTER
-            if self.max_age is not None:
-                longest = min(self.max_age, LONGEST_WAIT) - (now - counted_from) - LAST_CHANCE
+            if max_age is not None:
+                longest = min(max_age, LONGEST_WAIT) - (now - counted_from) - LAST_CHANCE
             # In seconds, and in this order: a receiver may ask for more than a timedelta holds, or for NaN.
             asked = min(longest.total_seconds(), retry_after_seconds)
             wait = max(wait, timedelta(seconds=asked))
-        if age_used_up(now=now + wait, counted_from=counted_from, max_age=self.max_age):
-            return Exhausted(f"the next attempt would come later than {self.max_age} after it was due")
+        if age_used_up(now=now + wait, counted_from=counted_from, max_age=max_age):
+            return Exhausted(f"the next attempt would come later than {max_age} after it was due")
         if self.expires_at is not None and now + wait >= self.expires_at:
             return Exhausted("the next attempt would come after it expires")
         return TryAgain(now + wait)
 
     def _exponential(self, steps: int) -> float:
-        doublings = steps if self.max_doublings is None else min(steps, self.max_doublings)
+        kind = self.biz_type
+        most = kind.backoff_max_doublings
+        doublings = steps if most is None else min(steps, most)
         try:
-            grown = self.min_seconds * self.factor**doublings
+            grown = kind.backoff_min_seconds * kind.backoff_factor**doublings
         except OverflowError:
-            return self.max_seconds
+            return kind.backoff_max_seconds
         return grown * (1 + steps - doublings)
 
 
@@ -204,13 +182,13 @@ def schedule_of(policy: RetryPolicy) -> RetrySchedule:
         if _is_too_late(following.after_least, policy):
             break
         attempts.append(following)
-    return RetrySchedule(tuple(attempts), _end(attempts, policy), policy.max_age)
+    return RetrySchedule(tuple(attempts), _end(attempts, policy), policy.biz_type.max_age)
 
 
 def _following(before: ScheduledAttempt, policy: RetryPolicy) -> ScheduledAttempt:
     longest = LONGEST_WAIT.total_seconds()
     least = policy.wait_seconds(before.number)
-    most = min(longest, least * (1 + policy.jitter))
+    most = min(longest, least * (1 + policy.biz_type.jitter))
     least = min(longest, least)
     after_least, after_most = before.after_least + least, before.after_most + most
     return ScheduledAttempt(
@@ -220,7 +198,8 @@ def _following(before: ScheduledAttempt, policy: RetryPolicy) -> ScheduledAttemp
 
 def _is_too_late(after_seconds: float, policy: RetryPolicy) -> bool:
     """The rule of ``age_used_up``, in seconds: a thousand waits of ten years end after the last date there is."""
-    return policy.max_age is not None and after_seconds > policy.max_age.total_seconds()
+    max_age = policy.biz_type.max_age
+    return max_age is not None and after_seconds > max_age.total_seconds()
 
 
 def _end(attempts: list[ScheduledAttempt], policy: RetryPolicy) -> GivesUp:

@@ -117,10 +117,10 @@ class BizTypeForm(StaleForm):
         """When attempts begin by what was typed, or is stored; None where what was typed cannot be."""
         if not self.is_bound:
             initial = {name: self.get_initial_for_field(self.fields[name], name) for name in self._policy_fields()}
-            return schedule_of(RetryPolicy.of(self.candidate(initial)))
+            return schedule_of(RetryPolicy(biz_type=self.candidate(initial)))
         if SCHEDULE_FIELDS & self.errors.keys():
             return None
-        return schedule_of(RetryPolicy.of(self.candidate(self.cleaned_data)))
+        return schedule_of(RetryPolicy(biz_type=self.candidate(self.cleaned_data)))
 
     def save(self, commit: bool = True) -> BizType:
         """The biz type with the new credentials, if any were given."""

@@ -179,7 +179,7 @@ def _facts(biz_type: BizType) -> Iterator[Fact]:
         if biz_type.auth != BizType.Auth.NONE:
             yield Fact(_("Authorization"), str(biz_type.get_auth_display()))
         yield Fact(_("Timeout"), duration(seconds=biz_type.timeout_seconds))
-    yield Fact(_("If a job keeps failing"), schedule_sentence(schedule_of(RetryPolicy.of(biz_type))))
+    yield Fact(_("If a job keeps failing"), schedule_sentence(schedule_of(RetryPolicy(biz_type=biz_type))))
     yield Fact(_("Limits"), _limits(biz_type))
     if not biz_type.is_pulled:
         yield Fact(_("Lane"), biz_type.lane)

@@ -56,7 +56,7 @@ def test_the_commands_exist() -> None:
 )
 def test_the_waits_are_those_of_the_policy(label: str, fields: dict[str, Any]) -> None:
     (said,) = re.findall(rf"^\| {re.escape(label)} \| ([\d, ]+), … \|$", PAGE, flags=re.MULTILINE)
-    policy = RetryPolicy.of(BizType(backoff_min_seconds=10, backoff_max_seconds=300, **fields))
+    policy = RetryPolicy(biz_type=BizType(backoff_min_seconds=10, backoff_max_seconds=300, **fields))
 
     waits = [int(number) for number in said.split(", ")]
     assert [policy.wait_seconds(failures) for failures in range(1, len(waits) + 1)] == waits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,33 +18,13 @@ from tasksapp.jobs.retry_policy import (
     TryAgain,
 )
 from tasksapp.models import BizType
+from tests.retry_policies import retry_policy
 
 DUE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def policy(
-    backoff: str = "exponential",
-    *,
-    min_seconds: float = 10,
-    max_seconds: float = 300,
-    factor: float = 2,
-    max_doublings: int | None = None,
-    waits: tuple[float, ...] = (),
-    jitter: float = 0,
-    max_attempts: int = 16,
-    max_age: timedelta | None = None,
-) -> RetryPolicy:
-    return RetryPolicy(
-        backoff=backoff,
-        min_seconds=min_seconds,
-        max_seconds=max_seconds,
-        factor=factor,
-        max_doublings=max_doublings,
-        waits=waits,
-        jitter=jitter,
-        max_attempts=max_attempts,
-        max_age=max_age,
-    )
+def policy(backoff: str = "exponential", **fields: Any) -> RetryPolicy:
+    return retry_policy(backoff, **{"max_seconds": 300, **fields})
 
 
 @pytest.mark.parametrize(
@@ -156,13 +137,13 @@ def test_a_wait_is_never_negative_longer_than_allowed_or_shorter_than_before(
 def test_a_job_may_bring_its_own_number_of_attempts() -> None:
     biz_type = BizType(code="order.close", max_attempts=4, backoff="list", backoff_list=[1, 2])
 
-    assert RetryPolicy.of(biz_type).max_attempts == 4
-    assert RetryPolicy.of(biz_type, max_attempts=9).max_attempts == 9
-    assert RetryPolicy.of(biz_type).wait_seconds(2) == 2
+    assert RetryPolicy(biz_type=biz_type).max_attempts == 4
+    assert RetryPolicy(biz_type=biz_type, own_attempts=9).max_attempts == 9
+    assert RetryPolicy(biz_type=biz_type).wait_seconds(2) == 2
 
 
 def test_no_wait_and_no_age_reaches_beyond_the_end_of_time() -> None:
-    endless = RetryPolicy(backoff="fixed", min_seconds=1e300, max_seconds=1e300, max_age=timedelta.max)
+    endless = policy("fixed", min_seconds=1e300, max_seconds=1e300, max_age=timedelta.max)
 
     step = endless.next_attempt(failures=1, now=DUE, counted_from=DUE)
 
@@ -170,7 +151,7 @@ def test_no_wait_and_no_age_reaches_beyond_the_end_of_time() -> None:
 
 
 def test_no_attempt_is_planned_from_a_jobs_own_end_on() -> None:
-    ends = RetryPolicy(backoff="fixed", min_seconds=10, max_seconds=10, expires_at=DUE + timedelta(seconds=10))
+    ends = policy("fixed", expires_at=DUE + timedelta(seconds=10))
 
     too_late = ends.next_attempt(failures=1, now=DUE, counted_from=DUE)
     in_time = ends.next_attempt(failures=1, now=DUE - timedelta(seconds=1), counted_from=DUE)

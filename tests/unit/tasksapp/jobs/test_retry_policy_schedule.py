@@ -9,15 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasksapp.jobs.retry_policy import GivesUp, RetryPolicy, TryAgain, schedule_of
+from tests.retry_policies import retry_policy
 
 DUE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 #: Dates have whole microseconds, and sums of these are exact.
 HALVES = st.sampled_from([0.0, 0.5, 1.0])
-
-
-def policy(backoff: str = "exponential", *, max_attempts: int = 16, **fields: object) -> RetryPolicy:
-    values = {"min_seconds": 10.0, "max_seconds": 3600.0, **fields}
-    return RetryPolicy(backoff=backoff, max_attempts=max_attempts, **values)  # type: ignore[arg-type]  # of each test
 
 
 def waits(made: RetryPolicy) -> list[float]:
@@ -27,22 +23,22 @@ def waits(made: RetryPolicy) -> list[float]:
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
-        (policy(max_attempts=5), [10, 20, 40, 80]),
-        (policy(max_attempts=6, max_doublings=2), [10, 20, 40, 80, 120]),
-        (policy(max_attempts=4, max_seconds=15.0), [10, 15, 15]),
-        (policy("fixed", max_attempts=4), [10, 10, 10]),
-        (policy("linear", max_attempts=4), [10, 20, 30]),
-        (policy("list", max_attempts=5, waits=(1.0, 60.0)), [1, 60, 60, 60]),
-        (policy(max_attempts=1), []),
+        (retry_policy(max_attempts=5), [10, 20, 40, 80]),
+        (retry_policy(max_attempts=6, max_doublings=2), [10, 20, 40, 80, 120]),
+        (retry_policy(max_attempts=4, max_seconds=15.0), [10, 15, 15]),
+        (retry_policy("fixed", max_attempts=4), [10, 10, 10]),
+        (retry_policy("linear", max_attempts=4), [10, 20, 30]),
+        (retry_policy("list", max_attempts=5, waits=(1.0, 60.0)), [1, 60, 60, 60]),
+        (retry_policy(max_attempts=1), []),
     ],
     ids=["exponential", "doublings", "longest", "fixed", "linear", "list", "one attempt"],
 )
-def test_the_waits_are_those_of_the_policy(made: RetryPolicy, expected: list[float]) -> None:
+def test_the_waits_are_those_of_the_retry_policy(made: RetryPolicy, expected: list[float]) -> None:
     assert waits(made) == expected
 
 
 def test_the_default_policy_gives_up_after_seven_hours_and_a_half() -> None:
-    schedule = schedule_of(policy())
+    schedule = schedule_of(retry_policy())
 
     assert (schedule.last.number, schedule.gives_up) == (16, GivesUp.ATTEMPTS)
     assert schedule.last.after_least == 26_710
@@ -50,20 +46,20 @@ def test_the_default_policy_gives_up_after_seven_hours_and_a_half() -> None:
 
 
 def test_the_jitter_makes_a_range() -> None:
-    second, third = schedule_of(policy(max_attempts=3, jitter=0.5)).attempts[1:]
+    second, third = schedule_of(retry_policy(max_attempts=3, jitter=0.5)).attempts[1:]
 
     assert (second.wait_least, second.wait_most) == (10, 15)
     assert (third.after_least, third.after_most) == (30, 45)
 
 
 def test_the_age_ends_the_attempts() -> None:
-    schedule = schedule_of(policy("fixed", max_age=timedelta(seconds=25)))
+    schedule = schedule_of(retry_policy("fixed", max_age=timedelta(seconds=25)))
 
     assert (schedule.last.number, schedule.fewest, schedule.gives_up) == (3, 3, GivesUp.AGE)
 
 
 def test_an_attempt_that_the_jitter_may_push_beyond_the_age_is_not_certain() -> None:
-    schedule = schedule_of(policy("fixed", max_attempts=3, jitter=0.5, max_age=timedelta(seconds=25)))
+    schedule = schedule_of(retry_policy("fixed", max_attempts=3, jitter=0.5, max_age=timedelta(seconds=25)))
 
     assert [attempt.is_certain for attempt in schedule.attempts] == [True, True, False]
     assert (schedule.last.number, schedule.fewest, schedule.gives_up) == (3, 2, GivesUp.EITHER)
@@ -71,14 +67,14 @@ def test_an_attempt_that_the_jitter_may_push_beyond_the_age_is_not_certain() -> 
 
 
 def test_endless_waits_are_no_error() -> None:
-    schedule = schedule_of(policy("list", waits=(1e300,), max_attempts=1000, jitter=1.0))
+    schedule = schedule_of(retry_policy("list", waits=(1e300,), max_attempts=1000, jitter=1.0))
 
     assert schedule.last.number == 1000
 
 
 @given(
     made=st.builds(
-        RetryPolicy,
+        retry_policy,
         backoff=st.sampled_from(["fixed", "linear", "exponential", "list"]),
         min_seconds=st.integers(0, 100),
         max_seconds=st.integers(100, 10_000),

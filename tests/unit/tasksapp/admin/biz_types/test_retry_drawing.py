@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tasksapp.admin.biz_types.retry_drawing import SHOWN, schedule_context, schedule_drawing, schedule_sentence
-from tasksapp.jobs.retry_policy import RetryPolicy, RetrySchedule, schedule_of
+from tasksapp.jobs.retry_policy import RetrySchedule, schedule_of
+from tests.retry_policies import retry_policy
 
 
 def schedule(backoff: str = "exponential", **fields: Any) -> RetrySchedule:
-    values = {"min_seconds": 10.0, "max_seconds": 3600.0, **fields}
-    return schedule_of(RetryPolicy(backoff=backoff, **values))
+    return schedule_of(retry_policy(backoff, **fields))
 
 
 @pytest.mark.parametrize(
