@@ -13,7 +13,6 @@ from django.db.models import DateTimeField, UUIDField
 
 from tasksapp.models import Job, NewJob
 from tasksapp.models.job import FIRST_VALUES, FOLLOWING
-from tasksapp.sql.driver.binary_copy import BinaryCopy
 from tasksapp.sql.driver.single_statement import execute_single, may_be_single
 
 #: Columns that each row brings.
@@ -75,10 +74,6 @@ COPY_ROWS = 20
 
 _INSERT = f"INSERT INTO delayhub_job ({COLUMNS}) VALUES "  # noqa: S608  our own columns
 _SINGLE = (_INSERT + NUMBERED_ROW).encode()
-_GIVEN = {name: index for index, name in enumerate(NewJob._fields)}
-COPY = BinaryCopy(
-    Job, {**_GIVEN, "next_run_at": _GIVEN["due_at"]}, shared=("created_at", "updated_at", "created_by", *CONSTANT)
-)
 
 
 def insert_jobs(
@@ -111,9 +106,28 @@ def insert_jobs(
                 parameters(rows, now=now, connection=connection, created_by=created_by),
             )
         else:
-            with connection.wrap_database_errors, cursor.copy(COPY.statement) as copy:
-                for piece in COPY.pieces(rows, shared=(now, now, created_by, *CONSTANT.values())):
-                    copy.write(piece)
-                meanwhile()
+            shared = (now, now, created_by, *CONSTANT.values())
+            copied = ((*row, row.due_at, *shared) for row in rows)
+            copy_jobs((*GIVEN, *CONSTANT), copied, cursor=cursor, meanwhile=meanwhile)
             return
     meanwhile()
+
+
+def copy_jobs(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, cursor: Any, meanwhile: Callable[[], None] = lambda: None
+) -> None:
+    """Sends new rows by COPY in PostgreSQL's binary format: half the price of text, in Python and in the server.
+
+    Args:
+        columns: those that the rows have; all others are NULL.
+        rows: their values.
+        cursor: one of psycopg 3.
+        meanwhile: called while the server still stores the rows.
+    """
+    statement = f"COPY {Job._meta.db_table} ({', '.join(columns)}) FROM STDIN (FORMAT binary)"
+    types = [str(Job._meta.get_field(name).db_type(cursor.db)).partition("(")[0] for name in columns]
+    with cursor.db.wrap_database_errors, cursor.copy(statement) as copy:
+        copy.set_types(types)
+        for row in rows:
+            copy.write_row(row)
+        meanwhile()

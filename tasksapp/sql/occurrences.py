@@ -15,8 +15,7 @@ from django.db import connections
 from django.db.models import F, Q, QuerySet
 
 from tasksapp.models import Job, NewJob, Series, Transition
-from tasksapp.sql.driver.binary_copy import BinaryCopy
-from tasksapp.sql.insert_jobs import CONSTANT
+from tasksapp.sql.insert_jobs import CONSTANT, GIVEN, copy_jobs
 
 
 class NewOccurrence(NamedTuple):
@@ -27,21 +26,14 @@ class NewOccurrence(NamedTuple):
     occurrence_at: datetime | None
 
 
-_GIVEN = {name: index for index, name in enumerate((*NewJob._fields, "series_id", "occurrence_at"))}
-_COPY = BinaryCopy(
-    Job, {**_GIVEN, "next_run_at": _GIVEN["due_at"]}, shared=("created_at", "updated_at", "created_by", *CONSTANT)
-)
-
-
 def insert_occurrences(rows: Sequence[NewOccurrence], *, now: datetime, created_by: str = "", using: str) -> None:
     """Inserts pending jobs of series, as part of the caller's transaction."""
     connection = connections[using]
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql" and hasattr(cursor, "copy"):  # psycopg2 has another copy
-            values = [(*row.job, row.series_id, row.occurrence_at) for row in rows]
-            with connection.wrap_database_errors, cursor.copy(_COPY.statement) as copy:
-                for piece in _COPY.pieces(values, shared=(now, now, created_by, *CONSTANT.values())):
-                    copy.write(piece)
+            shared = (now, now, created_by, *CONSTANT.values())
+            copied = ((*row.job, row.job.due_at, *shared, row.series_id, row.occurrence_at) for row in rows)
+            copy_jobs((*GIVEN, *CONSTANT, "series_id", "occurrence_at"), copied, cursor=cursor)
             return
     made = []
     for row in rows:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_POSTGRESQL_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def unix_microseconds(expression: str) -> str:
@@ -26,9 +25,3 @@ class Moments(dict[int | None, Any]):
         moment = None if unix_us is None else from_unix_microseconds(unix_us)
         self[unix_us] = moment
         return moment
-
-
-def postgresql_microseconds(moment: datetime) -> int:
-    """A moment as PostgreSQL keeps it: µs since 2000."""
-    since = moment - _POSTGRESQL_EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
