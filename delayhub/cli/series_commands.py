@@ -8,6 +8,7 @@ from typing import Any, cast, get_args
 
 import click
 
+from delayhub.api_models.series import CatchUp, Overlap, ScheduleFields
 from delayhub.cli.exit_codes import ExitCode
 from delayhub.cli.job_display import carried, shown_body
 from delayhub.cli.job_input import field_options, with_exact_bytes
@@ -28,7 +29,6 @@ from delayhub.cli.site_options import (
 )
 from delayhub.cli.times import relative, shown
 from delayhub.client import JobSeries, JobSeriesFields
-from delayhub.client.models.series import CatchUp, Overlap, ScheduleFields
 from delayhub.errors import OptionError
 from delayhub.job_fields import Content
 

@@ -5,38 +5,8 @@
 ...     job = client.jobs.create("order.close", biz_id="order-42", delay=1800, body={"order": 42})
 """
 
-from delayhub.extras import not_installed
-
-try:
-    from delayhub.client.asynchronous.client import AsyncClient
-except ModuleNotFoundError as _error:
-    raise not_installed(_error, extra="client") from None
-from delayhub.client.errors import (
-    ApiError,
-    ClaimLost,
-    Conflict,
-    FieldError,
-    Forbidden,
-    IdempotencyKeyTaken,
-    InvalidRequest,
-    NoRoomToWait,
-    NotConfigured,
-    NotFound,
-    PreconditionFailed,
-    PreconditionRequired,
-    Problem,
-    RateLimited,
-    ServerError,
-    ServerUnavailable,
-    SeveralJobs,
-    Unauthorized,
-    UnexpectedAnswer,
-    Unreachable,
-    WaitTimeout,
-    WrongState,
-)
-from delayhub.client.models.audit import AuditEntry, AuditQuery
-from delayhub.client.models.biz_types import (
+from delayhub.api_models.audit import AuditEntry, AuditQuery
+from delayhub.api_models.biz_types import (
     Auth,
     Backoff,
     BizType,
@@ -58,8 +28,8 @@ from delayhub.client.models.biz_types import (
     TestResponse,
     WhenLate,
 )
-from delayhub.client.models.claims import Claim, ClaimOutcome, EndedClaim
-from delayhub.client.models.jobs import (
+from delayhub.api_models.claims import Claim, ClaimOutcome, EndedClaim
+from delayhub.api_models.jobs import (
     Attempt,
     BulkProblem,
     BulkResult,
@@ -72,8 +42,8 @@ from delayhub.client.models.jobs import (
     Plan,
     Resolution,
 )
-from delayhub.client.models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, Scope
-from delayhub.client.models.operations import (
+from delayhub.api_models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, Scope
+from delayhub.api_models.operations import (
     JobFilter,
     Operation,
     OperationQuery,
@@ -81,7 +51,8 @@ from delayhub.client.models.operations import (
     OperationState,
     OperationVerb,
 )
-from delayhub.client.models.series import (
+from delayhub.api_models.problems import FieldError
+from delayhub.api_models.series import (
     CatchUp,
     JobSeries,
     JobSeriesFields,
@@ -91,7 +62,7 @@ from delayhub.client.models.series import (
     SeriesQuery,
     Triggered,
 )
-from delayhub.client.models.stats import (
+from delayhub.api_models.stats import (
     BizTypeNumbers,
     Drain,
     Health,
@@ -103,6 +74,35 @@ from delayhub.client.models.stats import (
     Series,
     SeriesPoint,
     Stats,
+)
+from delayhub.extras import not_installed
+
+try:
+    from delayhub.client.asynchronous.client import AsyncClient
+except ModuleNotFoundError as _error:
+    raise not_installed(_error, extra="client") from None
+from delayhub.client.errors import (
+    ApiError,
+    ClaimLost,
+    Conflict,
+    Forbidden,
+    IdempotencyKeyTaken,
+    InvalidRequest,
+    NoRoomToWait,
+    NotConfigured,
+    NotFound,
+    PreconditionFailed,
+    PreconditionRequired,
+    Problem,
+    RateLimited,
+    ServerError,
+    ServerUnavailable,
+    SeveralJobs,
+    Unauthorized,
+    UnexpectedAnswer,
+    Unreachable,
+    WaitTimeout,
+    WrongState,
 )
 from delayhub.client.puller import GiveUp, Handler, Puller, TryAgain
 from delayhub.client.request import JobKey

@@ -28,9 +28,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from delayhub.api_models.problems import FieldError
 from delayhub.errors import DelayHubError
 
 
@@ -59,15 +59,6 @@ class UnexpectedAnswer(ApiError):
 
 class WaitTimeout(ApiError, TimeoutError):
     """What was waited for has not ended in that time."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldError:
-    """One fault of a request: its field (None: the whole request), a code for programs, a sentence for people."""
-
-    field: str | None
-    code: str
-    message: str
 
 
 class Problem(ApiError):

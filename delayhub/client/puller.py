@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from delayhub.api_models.claims import Claim
 from delayhub.client.errors import ApiError, ClaimLost, RateLimited, ServerUnavailable, Unreachable
-from delayhub.client.models.claims import Claim
 from delayhub.client.synchronous.client import Client
 from delayhub.errors import DelayHubError, OptionError
 

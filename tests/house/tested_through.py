@@ -63,17 +63,20 @@ TESTED_THROUGH = {
     },
     "delayhub/cli/job_display.py": ("tests/unit/delayhub/cli/test_output.py", "jobs are shown there"),
     **{
-        f"delayhub/client/{module}.py": (
-            "tests/integration/delayhub/client/test_models.py",
+        f"delayhub/{module}.py": (
+            "tests/integration/delayhub/test_api_models.py",
             "each verb and each model is compared with the OpenAPI document",
         )
         for module in (
-            *("models/jobs", "models/operations"),
+            *("api_models/jobs", "api_models/operations"),
             *(
-                f"asynchronous/{verbs}"
+                f"client/asynchronous/{verbs}"
                 for verbs in ("audit", "biz_types", "claims", "jobs", "keys", "operations", "series", "stats")
             ),
-            *(f"synchronous/{verbs}" for verbs in ("audit", "biz_types", "keys", "operations", "series", "stats")),
+            *(
+                f"client/synchronous/{verbs}"
+                for verbs in ("audit", "biz_types", "keys", "operations", "series", "stats")
+            ),
         )
     },
     **{

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Unpack
 
+from delayhub.api_models.audit import AuditEntry, AuditQuery
 from delayhub.client.asynchronous.connection import AsyncConnection
-from delayhub.client.models.audit import AuditEntry, AuditQuery
 from delayhub.client.request import parameters
 
 #: What the API calls some of the query.

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Unpack
 
-from delayhub.client.asynchronous.connection import AsyncConnection
-from delayhub.client.models.biz_types import (
+from delayhub.api_models.biz_types import (
     Auth,
     BizType,
     BizTypeFields,
@@ -19,6 +18,7 @@ from delayhub.client.models.biz_types import (
     RotatedSecret,
     TestCall,
 )
+from delayhub.client.asynchronous.connection import AsyncConnection
 from delayhub.client.request import Request, given, parameters, plain, read, segment
 
 _DOCUMENT = "/biz-type-definitions"

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import anyio
 
+from delayhub.api_models.claims import Claim, ClaimAnswer, EndedClaim
 from delayhub.client.asynchronous.connection import AsyncConnection
 from delayhub.client.errors import NoRoomToWait
-from delayhub.client.models.claims import Claim, ClaimAnswer, EndedClaim
 from delayhub.client.request import Request, given, segment
 
 #: How long a puller waits for a job, where it says nothing, in seconds.

@@ -11,9 +11,7 @@ from uuid import UUID, uuid4
 
 import anyio
 
-from delayhub.client.asynchronous.connection import AsyncConnection
-from delayhub.client.errors import NoRoomToWait, WaitTimeout
-from delayhub.client.models.jobs import (
+from delayhub.api_models.jobs import (
     Attempt,
     BulkAnswer,
     BulkResult,
@@ -25,6 +23,8 @@ from delayhub.client.models.jobs import (
     Plan,
     Resolution,
 )
+from delayhub.client.asynchronous.connection import AsyncConnection
+from delayhub.client.errors import NoRoomToWait, WaitTimeout
 from delayhub.client.request import (
     JobKey,
     Request,

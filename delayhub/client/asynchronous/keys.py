@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Unpack
 
+from delayhub.api_models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, Scope
 from delayhub.client.asynchronous.connection import AsyncConnection
-from delayhub.client.models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, Scope
 from delayhub.client.request import Request, given, parameters, plain, read
 
 

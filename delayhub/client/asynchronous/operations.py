@@ -9,9 +9,9 @@ from typing import Unpack
 
 import anyio
 
+from delayhub.api_models.operations import JobFilter, Operation, OperationQuery, OperationStart, OperationVerb
 from delayhub.client.asynchronous.connection import AsyncConnection
 from delayhub.client.errors import WaitTimeout
-from delayhub.client.models.operations import JobFilter, Operation, OperationQuery, OperationStart, OperationVerb
 from delayhub.client.request import Request, parameters, read
 
 #: How often an operation is looked at that is waited for.

@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Unpack
 
-from delayhub.client.asynchronous.connection import AsyncConnection
-from delayhub.client.models.operations import Operation
-from delayhub.client.models.series import (
+from delayhub.api_models.operations import Operation
+from delayhub.api_models.series import (
     JobSeries,
     JobSeriesFields,
     ScheduleFields,
@@ -16,6 +15,7 @@ from delayhub.client.models.series import (
     SeriesQuery,
     Triggered,
 )
+from delayhub.client.asynchronous.connection import AsyncConnection
 from delayhub.client.request import Request, given, job_fields, parameters, plain, read
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Unpack
 
-from delayhub.client.models.audit import AuditEntry, AuditQuery
+from delayhub.api_models.audit import AuditEntry, AuditQuery
 from delayhub.client.request import parameters
 from delayhub.client.synchronous.connection import Connection
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Unpack
 
-from delayhub.client.models.biz_types import (
+from delayhub.api_models.biz_types import (
     Auth,
     BizType,
     BizTypeFields,

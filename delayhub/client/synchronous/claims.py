@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 
+from delayhub.api_models.claims import Claim, ClaimAnswer, EndedClaim
 from delayhub.client.errors import NoRoomToWait
-from delayhub.client.models.claims import Claim, ClaimAnswer, EndedClaim
 from delayhub.client.request import Request, given, segment
 from delayhub.client.synchronous.connection import Connection
 

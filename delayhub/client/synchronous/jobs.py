@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar, Unpack
 from uuid import UUID, uuid4
 
-from delayhub.client.errors import NoRoomToWait, WaitTimeout
-from delayhub.client.models.jobs import (
+from delayhub.api_models.jobs import (
     Attempt,
     BulkAnswer,
     BulkResult,
@@ -22,6 +21,7 @@ from delayhub.client.models.jobs import (
     Plan,
     Resolution,
 )
+from delayhub.client.errors import NoRoomToWait, WaitTimeout
 from delayhub.client.request import (
     JobKey,
     Request,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Unpack
 
-from delayhub.client.models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, Scope
+from delayhub.api_models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, Scope
 from delayhub.client.request import Request, given, parameters, plain, read
 from delayhub.client.synchronous.connection import Connection
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Unpack
 
+from delayhub.api_models.operations import JobFilter, Operation, OperationQuery, OperationStart, OperationVerb
 from delayhub.client.errors import WaitTimeout
-from delayhub.client.models.operations import JobFilter, Operation, OperationQuery, OperationStart, OperationVerb
 from delayhub.client.request import Request, parameters, read
 from delayhub.client.synchronous.connection import Connection
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Unpack
 
-from delayhub.client.models.operations import Operation
-from delayhub.client.models.series import (
+from delayhub.api_models.operations import Operation
+from delayhub.api_models.series import (
     JobSeries,
     JobSeriesFields,
     ScheduleFields,

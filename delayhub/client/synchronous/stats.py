@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from delayhub.client.models.stats import Drain, Health, Issue, Issues, Peak, Peaks, Series, Stats
+from delayhub.api_models.stats import Drain, Health, Issue, Issues, Peak, Peaks, Series, Stats
 from delayhub.client.request import parameters, read, segment
 from delayhub.client.synchronous.connection import Connection
 

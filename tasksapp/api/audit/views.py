@@ -8,17 +8,17 @@ from uuid import UUID
 
 from django.db import router
 from django.db.models import Q, QuerySet
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delayhub.api_models import audit as answers
 from tasksapp.access.audit import BODIES, CHANGED
 from tasksapp.api.biz_types.representation import FOR_WRITERS
+from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.paging import NewestNumberFirst
 from tasksapp.api.http.parameters import Parameters, parameter
 from tasksapp.api.http.problems import refused
-from tasksapp.api.http.timestamp import timestamp
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.biz_types.visible import Reach, visible_biz_types
 from tasksapp.models import AuditEntry, Tenant
@@ -28,10 +28,9 @@ _TIME = {"type": "string", "format": "date-time"}
 _LARGEST = 2**63 - 1
 
 
-class AuditEntrySerializer(serializers.Serializer[Any]):
-    """One deed of a person, a key, an operation or a receiver."""
-
-    example: dict[str, Any] = {
+AuditEntrySerializer = serializer_of(
+    answers.AuditEntry,
+    example={
         "id": 912,
         "at": "2027-01-31T08:30:00Z",
         "actor": "api:checkout",
@@ -44,20 +43,8 @@ class AuditEntrySerializer(serializers.Serializer[Any]):
         "before": {"paused_until": None},
         "after": {"paused_until": "9999-12-31T00:00:00+00:00"},
         "reason": "db move",
-    }
-
-    id = serializers.IntegerField()
-    at = serializers.DateTimeField()
-    actor = serializers.CharField(help_text="`ada`, `api:checkout`, `op 17` or `receiver`.")
-    address = serializers.CharField(allow_null=True, help_text="Where the request came from.")
-    verb = serializers.CharField(help_text="Such as `cancel` or `biz_type.pause`.")
-    job_id = serializers.UUIDField(allow_null=True)
-    biz_type = serializers.CharField(allow_null=True, help_text="Null: it is gone, or the deed was about none.")
-    operation_id = serializers.IntegerField(allow_null=True)
-    what = serializers.CharField(allow_blank=True, help_text="The name of what was changed, as it was then.")
-    before = serializers.DictField(help_text="What was changed, as it was; never a secret.")
-    after = serializers.DictField()
-    reason = serializers.CharField(allow_blank=True)
+    },
+)
 
 
 class AuditViews(ApiViewSet):
@@ -106,23 +93,16 @@ def entry_json(
         shows_bodies: whether the texts of jobs' bodies are.
     """
 
-    def shown(changes: Mapping[str, Any]) -> dict[str, Any]:
+    def visible(changes: Mapping[str, Any]) -> dict[str, Any]:
         return {name: _shown(name, value, hidden, shows_bodies=shows_bodies) for name, value in changes.items()}
 
-    return {
-        "id": entry.pk,
-        "at": timestamp(entry.at),
-        "actor": entry.actor,
-        "address": entry.address,
-        "verb": entry.verb,
-        "job_id": None if entry.job_id is None else str(entry.job_id),
-        "biz_type": None if entry.biz_type_id is None else codes.get(entry.biz_type_id),
-        "operation_id": entry.operation_id,
-        "what": entry.what,
-        "before": shown(entry.before),
-        "after": shown(entry.after),
-        "reason": entry.reason,
-    }
+    return json_of(
+        answers.AuditEntry,
+        entry,
+        biz_type=None if entry.biz_type_id is None else codes.get(entry.biz_type_id),
+        before=visible(entry.before),
+        after=visible(entry.after),
+    )
 
 
 def _shown(name: str, value: Any, hidden: frozenset[str], *, shows_bodies: bool) -> Any:

@@ -6,63 +6,44 @@ from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delayhub.api_models.biz_types import BizTypeChange, BizTypeImport
 from tasksapp.api.biz_types.access import may_add, writing_database
 from tasksapp.api.biz_types.requests import BizTypeDocumentSerializer, ImportBizTypesRequestSerializer
 from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.json_body import read_object
 from tasksapp.api.http.parameters import Parameters
 from tasksapp.api.http.problems import refused
 from tasksapp.api.http.view import ApiViewSet
-from tasksapp.biz_types.document import Imported, export_document, import_document
+from tasksapp.biz_types.document import export_document, import_document
 from tasksapp.biz_types.visible import Reach, visible_biz_types
 from tasksapp.conf import options
 from tasksapp.models.api_key import Scope
 
-ACTIONS = ("create", "change", "none")
 DRY_RUN = OpenApiParameter(
     "dry_run", OpenApiTypes.BOOL, description="`true`: answer with the differences, and store nothing.", default=False
 )
 
 
-class BizTypeChangeSerializer(serializers.Serializer[Any]):
-    """What the import does to one biz type."""
-
-    code = serializers.CharField()
-    action = serializers.ChoiceField(choices=ACTIONS)
-    before = serializers.DictField(help_text="The fields that change, as they were.")
-    after = serializers.DictField(help_text="The same as they are then; of a new one, all.")
-    needs = serializers.ListField(
-        child=serializers.CharField(), help_text="`signing_secret`: its callbacks are not signed; rotate makes one."
-    )
-
-
-class BizTypeImportSerializer(serializers.Serializer[Any]):
-    """What an import did, or would do."""
-
-    example = {
-        "dry_run": True,
-        "changes": [
-            {
-                "code": "order.close",
-                "action": "change",
-                "before": {"max_attempts": 16},
-                "after": {"max_attempts": 8},
-                "needs": [],
-            }
-        ],
-        "left_alone": ["invoice.remind"],
-    }
-
-    dry_run = serializers.BooleanField()
-    changes = BizTypeChangeSerializer(many=True)
-    left_alone = serializers.ListField(
-        child=serializers.CharField(), help_text="Biz types that the document does not name: they stay as they are."
-    )
+_EXAMPLE: dict[str, Any] = {
+    "dry_run": True,
+    "changes": [
+        {
+            "code": "order.close",
+            "action": "change",
+            "before": {"max_attempts": 16},
+            "after": {"max_attempts": 8},
+            "needs": [],
+        }
+    ],
+    "left_alone": ["invoice.remind"],
+}
+BizTypeChangeSerializer = serializer_of(BizTypeChange, example=_EXAMPLE["changes"][0])
+BizTypeImportSerializer = serializer_of(BizTypeImport, example=_EXAMPLE)
 
 
 class DefinitionViews(ApiViewSet):
@@ -102,16 +83,8 @@ class DefinitionViews(ApiViewSet):
             dry_run=dry_run,
             by=actor_of(request),
         )
-        return Response(imported_json(done, dry_run=dry_run))
-
-
-def imported_json(done: Imported, *, dry_run: bool) -> dict[str, Any]:
-    """What an import did, as :class:`BizTypeImportSerializer` describes it."""
-    return {
-        "dry_run": dry_run,
-        "changes": [change._asdict() for change in done.changes],
-        "left_alone": done.left_alone,
-    }
+        changes = [change._asdict() for change in done.changes]
+        return Response(json_of(BizTypeImport, done, dry_run=dry_run, changes=changes))
 
 
 def _dry_run(request: Request) -> bool:

@@ -12,13 +12,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delayhub.api_models.biz_types import FlowKey, FlowKeys, PausedFlowKey
 from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.api.biz_types.access import find_biz_type, locked_biz_type
 from tasksapp.api.biz_types.changes import reason_of
 from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.problems import refused
-from tasksapp.api.http.timestamp import timestamp
 from tasksapp.biz_types import flow_keys
 from tasksapp.errors import TimersAway
 from tasksapp.jobs.requests import RULES
@@ -30,35 +31,11 @@ _UNTIL = Moment(field="until", help="When the pause ends.")
 _EXAMPLE = {"flow_key": "customer-7", "waiting": 120, "due": 12, "in_flight": 2, "paused_until": None}
 
 
-class FlowKeySerializer(serializers.Serializer[Any]):
-    """A flow key, and how many of its jobs are due or will be within the near window."""
-
-    example = _EXAMPLE
-
-    flow_key = serializers.CharField()
-    waiting = serializers.IntegerField(help_text="Jobs that have a timer, due or not.")
-    due = serializers.IntegerField(help_text="Those that are due, and that no worker has.")
-    in_flight = serializers.IntegerField(help_text="Counted only where keys have a limit of it.")
-    paused_until = serializers.DateTimeField(allow_null=True, help_text="Null: it is not paused.")
-
-
-class FlowKeysSerializer(serializers.Serializer[Any]):
-    """The flow keys with most jobs that wait, and those that are paused."""
-
-    example = {"flow_keys": [_EXAMPLE], "is_whole": True, "paused": []}
-
-    flow_keys = FlowKeySerializer(many=True)
-    is_whole = serializers.BooleanField(help_text="Whether all keys were counted: only the next 1 000 of the line are.")
-    paused = serializers.ListField(child=serializers.CharField(), help_text="All paused keys.")
-
-
-class PausedFlowKeySerializer(serializers.Serializer[Any]):
-    """A flow key, and whether it is paused."""
-
-    example = {"flow_key": "customer-7", "paused_until": "2027-01-31T10:00:00Z"}
-
-    flow_key = serializers.CharField()
-    paused_until = serializers.DateTimeField(allow_null=True, help_text="Null: it is not paused.")
+FlowKeySerializer = serializer_of(FlowKey, example=_EXAMPLE)
+FlowKeysSerializer = serializer_of(FlowKeys, example={"flow_keys": [_EXAMPLE], "is_whole": True, "paused": []})
+PausedFlowKeySerializer = serializer_of(
+    PausedFlowKey, example={"flow_key": "customer-7", "paused_until": "2027-01-31T10:00:00Z"}
+)
 
 
 class PauseFlowKeyRequestSerializer(serializers.Serializer[Any]):
@@ -117,7 +94,7 @@ class FlowKeyActions:
             raise refused("until", "past", "until must be a time that is still to come")
         with locked_biz_type(request, code) as biz_type:
             flow_keys.pause_key(biz_type, key, until=until, by=actor_of(request), reason=reason)
-        return Response({"flow_key": key, "paused_until": timestamp(until)})
+        return Response(json_of(PausedFlowKey, flow_key=key, paused_until=until))
 
     @endpoint(
         "Resume a flow key",
@@ -131,7 +108,7 @@ class FlowKeyActions:
         key, reason = _required_key(fields), reason_of(fields)
         with locked_biz_type(request, code) as biz_type:
             flow_keys.resume_key(biz_type, key, by=actor_of(request), reason=reason)
-        return Response({"flow_key": key, "paused_until": None})
+        return Response(json_of(PausedFlowKey, flow_key=key, paused_until=None))
 
 
 def _key(given: Any) -> str:
@@ -147,19 +124,10 @@ def _required_key(fields: dict[str, Any]) -> str:
 
 
 def _shown(biz_type: BizType, *, asked: str) -> dict[str, Any]:
-    paused = {one.flow_key: timestamp(one.until) for one in flow_keys.paused_keys(biz_type)}
+    paused = {one.flow_key: one.until for one in flow_keys.paused_keys(biz_type)}
     try:
         look = flow_keys.look_at_keys(biz_type, flow_key=asked)
     except (redis.RedisError, OSError) as error:
         raise TimersAway("flow keys cannot be counted") from error
-    found = [
-        {
-            "flow_key": each.key,
-            "waiting": each.waiting,
-            "due": each.due,
-            "in_flight": each.in_flight,
-            "paused_until": paused.get(each.key),
-        }
-        for each in look.keys
-    ]
-    return {"flow_keys": found, "is_whole": look.is_whole, "paused": sorted(paused)}
+    found = [json_of(FlowKey, each, flow_key=each.key, paused_until=paused.get(each.key)) for each in look.keys]
+    return json_of(FlowKeys, look, flow_keys=found, paused=sorted(paused))

@@ -10,10 +10,10 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
-from rest_framework import serializers
 
+from delayhub.api_models.biz_types import KeyPairs
+from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.problems import nothing_there
-from tasksapp.api.http.timestamp import timestamp
 from tasksapp.biz_types import verbs
 from tasksapp.models import BizType
 
@@ -41,18 +41,13 @@ def key_pairs_json(biz_type: BizType, *, now: datetime) -> dict[str, Any]:
     """The public keys, as :class:`KeyPairsSerializer` describes them."""
     keys = verbs.public_keys(biz_type, now=now)
     ends = biz_type.previous_key_until if len(keys) > 1 else None
-    return {"public_keys": keys, "previous_key_until": timestamp(ends)}
+    return json_of(KeyPairs, public_keys=keys, previous_key_until=ends)
 
 
-class KeyPairsSerializer(serializers.Serializer[Any]):
-    """The keys by which callbacks are signed."""
-
-    example: dict[str, Any] = {
+KeyPairsSerializer = serializer_of(
+    KeyPairs,
+    example={
         "public_keys": ["whpk_mXZ0Nq3k0X9tWmJ3c2pX2m0n3s1c8kq0m4dY6mZt1dI="],
         "previous_key_until": None,
-    }
-
-    public_keys = serializers.ListField(child=serializers.CharField(), help_text="The newest first.")
-    previous_key_until = serializers.DateTimeField(
-        allow_null=True, help_text="Until then the key before signs beside it. Null: there is one key, or none."
-    )
+    },
+)

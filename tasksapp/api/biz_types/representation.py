@@ -9,7 +9,8 @@ from django.core import validators
 from django.db import models
 from rest_framework import serializers
 
-from tasksapp.api.http.timestamp import timestamp
+from delayhub.api_models import biz_types as answers
+from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.biz_types.definition import COLUMNS, definition_of
 from tasksapp.biz_types.validation import FAILURE_CODES, HIGHEST_RATE, LONGEST_AGE, LONGEST_BACKOFF_SECONDS
 from tasksapp.models import BizType
@@ -36,19 +37,14 @@ def biz_type_json(biz_type: BizType, *, shows_all: bool = False, in_force: bool 
         in_force: whether its limits are in force as they are shown; None where nobody asked Redis.
     """
     defined = definition_of(biz_type)
-    return {
+    return json_of(
+        answers.BizType,
+        biz_type,
         **{name: value if shows_all or name not in FOR_WRITERS else None for name, value in defined.items()},
-        "paused_until": timestamp(biz_type.paused_until),
-        "paused_by": biz_type.paused_by,
-        "pause_reason": biz_type.pause_reason,
-        "resumed_at": timestamp(biz_type.resumed_at),
-        "signed": bool(biz_type.signing_secret_sealed or biz_type.signing_key_sealed),
-        "previous_secret_until": timestamp(biz_type.previous_secret_until),
-        "has_credentials": bool(biz_type.auth_secret_sealed),
-        "created_at": timestamp(biz_type.created_at),
-        "updated_at": timestamp(biz_type.updated_at),
-        "in_force": in_force,
-    }
+        signed=bool(biz_type.signing_secret_sealed or biz_type.signing_key_sealed),
+        has_credentials=bool(biz_type.auth_secret_sealed),
+        in_force=in_force,
+    )
 
 
 def etag_of(biz_type: BizType) -> str:
@@ -118,53 +114,25 @@ def _bounds(column: Any) -> dict[str, Any]:
     return found
 
 
-class BizTypeSerializer(serializers.Serializer[Any]):
-    """A kind of job."""
-
-    example = {
-        **biz_type_json(
-            BizType(
-                code="order.close",
-                name="Close unpaid orders",
-                url="https://shop.example/hooks/close",
-                headers={"X-Team": "orders"},
-            ),
-            shows_all=True,
+_EXAMPLE = {
+    **biz_type_json(
+        BizType(
+            code="order.close",
+            name="Close unpaid orders",
+            url="https://shop.example/hooks/close",
+            headers={"X-Team": "orders"},
         ),
-        "signed": True,
-        "created_at": "2027-01-31T08:00:00Z",
-        "updated_at": "2027-01-31T08:30:00Z",
-        "in_force": True,
-    }
-
-    paused_until = serializers.DateTimeField(allow_null=True, help_text="Its jobs wait until then. Null: not paused.")
-    paused_by = serializers.CharField(allow_blank=True)
-    pause_reason = serializers.CharField(allow_blank=True)
-    resumed_at = serializers.DateTimeField(allow_null=True, help_text="Its rate has been rising since.")
-    signed = serializers.BooleanField(help_text="Whether there is a secret that its callbacks are signed with.")
-    previous_secret_until = serializers.DateTimeField(
-        allow_null=True, help_text="Until then the secret before signs beside it."
-    )
-    has_credentials = serializers.BooleanField(help_text="Whether an `auth_secret` is stored.")
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-    in_force = serializers.BooleanField(
-        allow_null=True,
-        help_text="In the answer to a change: whether claims go by its limits and pause already. False: Redis did not"
-        " answer; they do within a second once it does. Null in other answers.",
-    )
-
-    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Those of its definition, and its state."""
-        defined = {name: described_field(name, is_request=False) for name in COLUMNS}
-        return {**defined, **super().get_fields()}
-
-
-class CreatedBizTypeSerializer(BizTypeSerializer):
-    """A biz type that was just made."""
-
-    example = {**BizTypeSerializer.example, "signing_secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
-
-    signing_secret = serializers.CharField(
-        allow_null=True, help_text="What its callbacks are signed with, shown this once. Null: it runs a Celery task."
-    )
+        shows_all=True,
+    ),
+    "signed": True,
+    "created_at": "2027-01-31T08:00:00Z",
+    "updated_at": "2027-01-31T08:30:00Z",
+    "in_force": True,
+}
+_DEFINED = {name: described_field(name, is_request=False) for name in COLUMNS}
+BizTypeSerializer = serializer_of(answers.BizType, own=_DEFINED, example=_EXAMPLE)
+CreatedBizTypeSerializer = serializer_of(
+    answers.CreatedBizType,
+    own=_DEFINED,
+    example={**_EXAMPLE, "signing_secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+)

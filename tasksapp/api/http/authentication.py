@@ -10,11 +10,12 @@ from rest_framework.authentication import BaseAuthentication, CSRFCheck
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
+from delayhub.api_models.problems import FieldError
 from delayhub.client_network import client_of, ip_of
 from tasksapp.access.callers import Caller, find_caller
 from tasksapp.access.keys import count_wrong_key
 from tasksapp.access.session_callers import SessionCaller
-from tasksapp.api.http.problems import FieldError, Problem, Refused
+from tasksapp.api.http.problems import Problem, Refused
 
 #: What a 401 names as the scheme to use.
 CHALLENGE = 'Bearer realm="delayhub"'

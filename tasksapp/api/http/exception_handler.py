@@ -20,8 +20,8 @@ from rest_framework.exceptions import (
     Throttled,
 )
 
+from delayhub.api_models.problems import FieldError
 from tasksapp.api.http.problems import (
-    FieldError,
     Problem,
     Refused,
     database_away,

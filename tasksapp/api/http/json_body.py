@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from threading import BoundedSemaphore
 from typing import Any, Protocol
 
+from delayhub.api_models.problems import FieldError
 from tasksapp.api.http.json_decoder import JOBS, MAX_BULK, TooManyJobs, decode
-from tasksapp.api.http.problems import FieldError, Problem, Refused
+from tasksapp.api.http.problems import Problem, Refused
 from tasksapp.conf import options
 
 #: A request may be longer than the job's body, which the options bound: by its other fields, and by a factor of three,

@@ -15,7 +15,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from tasksapp.api.http.problems import FieldError, Problem, Refused, refused
+from delayhub.api_models.problems import FieldError
+from tasksapp.api.http.problems import Problem, Refused, refused
 
 #: What removes a limit, in a parameter that sets one.
 NO_LIMIT = "none"

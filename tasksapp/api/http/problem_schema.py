@@ -9,7 +9,8 @@ from django.conf import settings
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 
-from tasksapp.api.http.problems import MEDIA_TYPE, FieldError, Problem, database_away
+from delayhub.api_models.problems import FieldError
+from tasksapp.api.http.problems import MEDIA_TYPE, Problem, database_away
 from tasksapp.api.http.scopes import scope_missing
 from tasksapp.models.api_key import Scope
 

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
@@ -31,24 +31,13 @@ from django.utils import translation
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 
+from delayhub.api_models.problems import FieldError
 from delayhub.request_ids import current_request_id
 from tasksapp.api.http.problem_types import PROBLEM_TYPES
 from tasksapp.api.http.served import identified
 from tasksapp.stats.database_lock import is_lock_timeout
 
 MEDIA_TYPE = "application/problem+json"
-
-
-@dataclass(frozen=True, slots=True)
-class FieldError:
-    """One fault of a request: its field (None: the whole request), a code for machines and a sentence for people."""
-
-    field: str | None
-    code: str
-    message: str
-
-    def as_json(self) -> dict[str, Any]:
-        return {"field": self.field, "code": self.code, "message": self.message}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +70,7 @@ class Problem:
             "status": self.status,
             "code": self.code,
             "detail": self.detail,
-            "errors": [error.as_json() for error in errors],
+            "errors": [asdict(error) for error in errors],
             **self.extra,
         }
         if request_id := current_request_id.get():

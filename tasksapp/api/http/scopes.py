@@ -7,7 +7,8 @@ from typing import Any
 
 from rest_framework.exceptions import PermissionDenied
 
-from tasksapp.api.http.problems import FieldError, Problem, Refused
+from delayhub.api_models.problems import FieldError
+from tasksapp.api.http.problems import Problem, Refused
 from tasksapp.models.api_key import Scope
 
 #: Of a view that every caller may use.

@@ -10,14 +10,16 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delayhub.api_models import jobs as answers
 from tasksapp import jobs
 from tasksapp.api.http.actors import actor_of, creator_of
+from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.json_body import read_object
 from tasksapp.api.http.problems import RETRY_SECONDS, only_known, refused
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.jobs.creation import IDEMPOTENCY_HEADER, idempotency_key
-from tasksapp.api.jobs.representation import CreatedJobSerializer, created_text
+from tasksapp.api.jobs.representation import CREATED, CreatedJobSerializer, created_text
 from tasksapp.api.jobs.requests import JobRequestSerializer, described, job_request
 from tasksapp.conf import options
 from tasksapp.jobs.plans import MOST_STEPS
@@ -97,44 +99,19 @@ _ASK_AGAIN = (
 )
 
 
-class PlanSerializer(serializers.Serializer[Any]):
-    """The jobs of a plan."""
-
-    example = {"biz_id": "order-42", "biz_types": ["order.close"], "jobs": [CreatedJobSerializer.example]}
-
-    biz_id = serializers.CharField()
-    biz_types = serializers.ListField(child=serializers.CharField(), help_text="What a resolve of the plan names.")
-    jobs = serializers.ListField(child=CreatedJobSerializer(), help_text="In the order of the request.")
-
-
-class ResolutionSerializer(serializers.Serializer[Any]):
-    """What became of a resolve."""
-
-    example = {
+PlanSerializer = serializer_of(
+    answers.Plan,
+    example={"biz_id": "order-42", "biz_types": ["order.close"], "jobs": [CREATED]},
+    own={"jobs": serializers.ListField(child=CreatedJobSerializer(), help_text="In the order of the request.")},
+)
+ResolutionSerializer = serializer_of(
+    answers.Resolution,
+    example={
         "biz_id": "order-42", "biz_types": ["order.remind", "order.close"], "accepted": True,
-        "cancelled": [CreatedJobSerializer.example["id"]], "running": [], "detail": "",
-    }  # fmt: skip
-
-    biz_id = serializers.CharField()
-    biz_types = serializers.ListField(child=serializers.CharField())
-    accepted = serializers.BooleanField(help_text="Nothing fires any more but what `running` names.")
-    cancelled = serializers.ListField(
-        child=serializers.UUIDField(), help_text="Jobs that were pending, as far as they are cancelled."
-    )
-    running = serializers.ListField(
-        child=serializers.UUIDField(),
-        allow_null=True,
-        help_text="Jobs whose attempt had begun; none of them is tried again. null unless it is accepted.",
-    )
-    detail = serializers.CharField(allow_blank=True, help_text="What to do where it is not accepted; else empty.")
-
-
-class LiftedResolveSerializer(serializers.Serializer[Any]):
-    """What became of a lift."""
-
-    example = {"lifted": 1}
-
-    lifted = serializers.IntegerField(min_value=0, help_text="Of how many biz types the key was resolved.")
+        "cancelled": [CREATED["id"]], "running": [], "detail": "",
+    },
+)  # fmt: skip
+LiftedResolveSerializer = serializer_of(answers.Lifted, name="LiftedResolve", example={"lifted": 1})
 
 
 class PlanViews(ApiViewSet):
@@ -157,10 +134,10 @@ class PlanViews(ApiViewSet):
             seen_by=request.user,
             by=creator_of(request._request),
         )
-        shown = [
-            json.loads(created_text(made, biz_type=step.biz_type)) for made, step in zip(plan.jobs, steps, strict=True)
+        made = [
+            json.loads(created_text(job, biz_type=step.biz_type)) for job, step in zip(plan.jobs, steps, strict=True)
         ]
-        return Response({"biz_id": biz_id, "biz_types": list(plan.biz_types), "jobs": shown}, status=201)
+        return Response({"biz_id": biz_id, "biz_types": list(plan.biz_types), "jobs": made}, status=201)
 
     @endpoint(
         "Resolve a business key",
@@ -179,17 +156,18 @@ class PlanViews(ApiViewSet):
         after `Retry-After`.
         """
         done = jobs.resolve(**key_of(fields), seen_by=request.user, by=actor_of(request))
-        shown = {
-            "biz_id": done.biz_id,
-            "biz_types": list(done.biz_types),
-            "accepted": bool(done.accepted),
-            "cancelled": [str(each) for each in done.cancelled or ()],
-            "running": None if done.running is None else [str(each) for each in done.running],
-            "detail": "" if done.accepted else _ASK_AGAIN,
-        }
+        resolution = json_of(
+            answers.Resolution,
+            done,
+            biz_types=list(done.biz_types),
+            accepted=bool(done.accepted),
+            cancelled=[str(each) for each in done.cancelled or ()],
+            running=None if done.running is None else [str(each) for each in done.running],
+            detail="" if done.accepted else _ASK_AGAIN,
+        )
         if done.accepted:
-            return Response(shown)
-        return Response(shown, status=202, headers={"Retry-After": str(RETRY_SECONDS)})
+            return Response(resolution)
+        return Response(resolution, status=202, headers={"Retry-After": str(RETRY_SECONDS)})
 
     @endpoint("Lift a resolve", Scope.JOBS_WRITE, takes=ResolveRequestSerializer, gives=LiftedResolveSerializer)
     def lift(self, request: Request, fields: dict[str, Any]) -> Response:

@@ -12,7 +12,8 @@ from django.db.models import Q
 from django.http import QueryDict
 from django.utils.translation import override
 
-from tasksapp.api.http.problems import FieldError, Problem, Refused, refused
+from delayhub.api_models.problems import FieldError
+from tasksapp.api.http.problems import Problem, Refused, refused
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.listing import JobList, Position

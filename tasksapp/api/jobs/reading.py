@@ -9,12 +9,12 @@ from django.db.models import QuerySet
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delayhub.api_models import jobs as answers
+from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.conditions import answer, is_known
-from tasksapp.api.http.timestamp import timestamp
 from tasksapp.api.http.waiting import MOST_SECONDS, seconds_to_wait, wait_until
 from tasksapp.api.jobs.representation import JobSerializer, etag_of, job_etag, job_json
 from tasksapp.jobs.attempt_headers import attempt_headers
@@ -88,25 +88,12 @@ def _wait_for_change(request: Request, job: Job, *, seconds: float) -> None:
 
 def attempt_json(attempt: Attempt) -> dict[str, Any]:
     """An attempt, as :class:`AttemptSerializer` describes it."""
-    return {
-        "number": attempt.number,
-        "started_at": timestamp(attempt.started_at),
-        "duration_ms": attempt.duration_ms,
-        "lateness_ms": attempt.lateness_ms,
-        "request_line": attempt.request_line,
-        "request_headers": attempt_headers(attempt),
-        "status_code": attempt.status_code,
-        "response_headers": attempt.response_headers,
-        "response_body": attempt.response_body,
-        "error": attempt.error,
-        "worker": attempt.worker,
-    }
+    return json_of(answers.Attempt, attempt, request_headers=attempt_headers(attempt))
 
 
-class AttemptSerializer(serializers.Serializer[Any]):
-    """One attempt to deliver a job."""
-
-    example = attempt_json(
+AttemptSerializer = serializer_of(
+    answers.Attempt,
+    example=attempt_json(
         Attempt(
             number=1,
             started_at=datetime(2027, 1, 31, 8, 30, 0, 13_000, tzinfo=UTC),
@@ -120,18 +107,5 @@ class AttemptSerializer(serializers.Serializer[Any]):
             error="the receiver answered 503",
             worker="worker-1",
         )
-    )
-
-    number = serializers.IntegerField()
-    started_at = serializers.DateTimeField()
-    duration_ms = serializers.IntegerField()
-    lateness_ms = serializers.IntegerField()
-    request_line = serializers.CharField(
-        allow_blank=True, help_text="Method and address, as sent; empty for a task, and where nothing was sent."
-    )
-    request_headers = serializers.DictField(child=serializers.CharField(), help_text="As sent, secrets masked.")
-    status_code = serializers.IntegerField(allow_null=True)
-    response_headers = serializers.DictField(child=serializers.CharField())
-    response_body = serializers.CharField(allow_blank=True)
-    error = serializers.CharField(allow_blank=True)
-    worker = serializers.CharField(allow_blank=True)
+    ),
+)

@@ -15,7 +15,8 @@ from zlib import crc32
 from django.db.models import CharField, DateTimeField, ForeignKey, IntegerField, UUIDField
 from rest_framework import serializers
 
-from tasksapp.api.http.problems import FieldError, Problem
+from delayhub.api_models.problems import FieldError
+from tasksapp.api.http.problems import Problem
 from tasksapp.api.http.timestamp import timestamp
 from tasksapp.jobs.creation import Created
 from tasksapp.jobs.exact_bytes import Shown, shown_bytes
@@ -236,10 +237,20 @@ class JobSerializer(serializers.Serializer[Any]):
         return {"id": described_column("id"), **super().get_fields(), **shown, **exact_fields()}
 
 
+#: A job that was asked for, as OpenAPI shows it.
+CREATED = {
+    **JobSerializer.example,
+    "created": True,
+    "replaced": False,
+    "armed": True,
+    "past_due": False,
+}
+
+
 class CreatedJobSerializer(JobSerializer):
     """A job that was asked for."""
 
-    example = {**JobSerializer.example, "created": True, "replaced": False, "armed": True, "past_due": False}
+    example = CREATED
 
     created = serializers.BooleanField(help_text="False: an earlier request made it.")
     replaced = serializers.BooleanField(help_text="It waited under the debounce key, and has this content now.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from django.utils.translation import override
 from drf_spectacular import plumbing
@@ -13,14 +13,14 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.settings import SPECTACULAR_DEFAULTS, patched_settings
 
 import delayhub
+from delayhub.api_models.biz_types import ImportAction
+from delayhub.api_models.claims import ClaimOutcome
+from delayhub.api_models.operations import TrialState
 from tasksapp.api.addresses import operations
-from tasksapp.api.biz_types.definitions import ACTIONS
-from tasksapp.api.claims.representation import OUTCOMES
 from tasksapp.api.http.problem_schema import PROBLEM
 from tasksapp.api.http.problems import MEDIA_TYPE as PROBLEM_TYPE
 from tasksapp.api.openapi.callback import WEBHOOKS
 from tasksapp.api.openapi.words import CONTACT, DESCRIPTION, LICENSE, TAGS, tag_of
-from tasksapp.api.operations.representation import TRIAL_STATES
 from tasksapp.biz_types.sample_call import AddressVerdict
 from tasksapp.stats.delivery_health import DeliveryState
 
@@ -45,9 +45,9 @@ _SETTINGS: dict[str, Any] = {
         "Scope": "tasksapp.models.api_key.Scope",
         "HealthState": [state.value for state in DeliveryState],
         "AddressVerdict": [verdict.value for verdict in AddressVerdict],
-        "ClaimOutcome": OUTCOMES,
-        "ImportAction": ACTIONS,
-        "TrialState": TRIAL_STATES,
+        "ClaimOutcome": get_args(ClaimOutcome),
+        "ImportAction": get_args(ImportAction),
+        "TrialState": get_args(TrialState),
     },
     "ENUM_SUFFIX": "",
     "VERSION": delayhub.__version__,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 from django.utils import timezone
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delayhub.api_models import stats as answers
 from tasksapp.api.biz_types.access import find_biz_type
+from tasksapp.api.http.answers import json_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.parameters import NO_LIMIT, Parameters, parameter
 from tasksapp.api.http.problems import refused
@@ -18,22 +18,21 @@ from tasksapp.api.http.timestamp import timestamp
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.stats.representation import (
     BizTypeForecastSerializer,
+    HealthSerializer,
     IssuesSerializer,
     PeaksSerializer,
     StatsSerializer,
     StatsSeriesSerializer,
-    drain_json,
     issue_json,
     numbers_json,
     peak_json,
-    point_json,
 )
 from tasksapp.biz_types.validation import HIGHEST_RATE
 from tasksapp.biz_types.visible import visible_biz_types
 from tasksapp.models import BizType
 from tasksapp.models.api_key import Scope
 from tasksapp.stats.counts import Counts, read_counts
-from tasksapp.stats.delivery_health import DeliveryState, delivery_health
+from tasksapp.stats.delivery_health import delivery_health
 from tasksapp.stats.drain import ahead, forecast, peaks_with, read_known
 from tasksapp.stats.issues import open_issues
 from tasksapp.stats.pulses import HOURS_KEPT, PulseSummary, read_series, total_and_summaries
@@ -46,16 +45,6 @@ LEAST_RATE, MOST_IN_FLIGHT = 0.001, 2**31 - 1
 
 _TIME = {"type": "string", "format": "date-time"}
 OF_BIZ_TYPE = parameter("biz_type", {"type": "string"}, "Only this one, by its code.")
-
-
-class HealthSerializer(serializers.Serializer[Any]):
-    """Whether jobs are delivered at this moment."""
-
-    example: dict[str, Any] = {"state": "ok", "is_ok": True, "sentence": ""}
-
-    state = serializers.ChoiceField(choices=[state.value for state in DeliveryState])
-    is_ok = serializers.BooleanField()
-    sentence = serializers.CharField(allow_blank=True, help_text="What is wrong and what to do; empty while it is ok.")
 
 
 class StatsViews(ApiViewSet):
@@ -116,7 +105,7 @@ class StatsViews(ApiViewSet):
         if (until - since).total_seconds() / step > MOST_POINTS:
             raise refused("step_seconds", "invalid", f"a series has at most {MOST_POINTS} steps: take longer ones")
         points = read_series(biz_type_id=None, since=since, until=until, step_seconds=step, among=list(biz_types))
-        return Response({"step_seconds": step, "points": [point_json(point) for point in points]})
+        return Response({"step_seconds": step, "points": [json_of(answers.SeriesPoint, point) for point in points]})
 
     @endpoint("List peaks", Scope.STATS, gives=PeaksSerializer, parameters=[OF_BIZ_TYPE])
     def peaks(self, request: Request) -> Response:
@@ -167,18 +156,20 @@ class StatsViews(ApiViewSet):
         now, known = timezone.now(), read_known(biz_type)
         found = forecast(biz_type, now=now, delivery_rate=rate, max_in_flight=slots, known=known)
         peaks = peaks_with(biz_type, known=known, now=now, delivery_rate=rate, max_in_flight=slots)
-        return Response(
-            {
-                "biz_type": biz_type.code,
-                "delivery_rate": rate,
-                "max_in_flight": slots,
-                "as_of": timestamp(known.counts.as_of or now),
-                "bounded": known.counts.bound is not None,
-                "due_now": known.counts.of(biz_type.pk).due_now,
-                **drain_json(found),
-                "peaks": [peak_json(peak) for peak in peaks],
-            }
+        shown = json_of(
+            answers.Drain,
+            found,
+            biz_type=biz_type.code,
+            delivery_rate=rate,
+            max_in_flight=slots,
+            as_of=known.counts.as_of or now,
+            bounded=known.counts.bound is not None,
+            due_now=known.counts.of(biz_type.pk).due_now,
+            peak_lateness_seconds=round(found.peak_lateness_seconds, 3),
+            capacity_per_second=round(found.capacity_per_second, 3),
+            peaks=[peak_json(peak) for peak in peaks],
         )
+        return Response(shown)
 
     @endpoint("List issues", Scope.STATS, gives=IssuesSerializer, parameters=[OF_BIZ_TYPE])
     def issues(self, request: Request) -> Response:
@@ -194,7 +185,7 @@ class StatsViews(ApiViewSet):
         """Whether jobs are delivered at this moment, and why not. The answer is 200 in either case."""
         Parameters(request, ())
         found = delivery_health()
-        return Response({"state": found.state.value, "is_ok": found.is_ok, "sentence": found.sentence})
+        return Response(json_of(answers.Health, found))
 
 
 def _asked(request: Request, given: Parameters) -> dict[int, BizType]:

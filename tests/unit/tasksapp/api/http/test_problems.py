@@ -12,9 +12,9 @@ from django.http import Http404
 from django.test import RequestFactory
 from django.urls import include, path
 
+from delayhub.api_models.problems import FieldError
 from tasksapp.api.http.problems import (
     MEDIA_TYPE,
-    FieldError,
     Problem,
     Refused,
     bad_request,

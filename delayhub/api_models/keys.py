@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 Scope = Literal[
     "jobs:read", "jobs:write", "jobs:act", "jobs:pull", "biz-types:read", "biz-types:write", "keys", "stats"
@@ -37,33 +37,22 @@ class ApiKey:
 
     id: int
     name: str
-    #: Who answers for its use.
-    owner: str
-    #: How the key begins.
-    prefix: str
-    #: What it may do.
-    scopes: Sequence[Scope]
-    #: Only these. None: all of its tenant.
-    biz_types: Sequence[str] | None
-    #: None: never.
-    expires_at: datetime | None
+    owner: Annotated[str, "Who answers for its use."]
+    prefix: Annotated[str, "How the key begins."]
+    scopes: Annotated[Sequence[Scope], "What it may do."]
+    biz_types: Annotated[Sequence[str] | None, "Only these. None: all of its tenant."]
+    expires_at: Annotated[datetime | None, "None: never."]
     enabled: bool
-    #: Of the replaced key, while it is valid.
-    previous_prefix: str | None
-    #: Until when the replaced key is valid.
-    previous_until: datetime | None
+    previous_prefix: Annotated[str | None, "Of the replaced key, while it is valid."]
+    previous_until: Annotated[datetime | None, "Until when the replaced key is valid."]
     created_at: datetime
-    #: To the minute.
-    last_used_at: datetime | None
-    #: The address of the last use.
-    last_used_from: str | None
-    #: Grows with each change.
-    version: int
+    last_used_at: Annotated[datetime | None, "To the minute."]
+    last_used_from: Annotated[str | None, "The address of the last use."]
+    version: Annotated[int, "Grows with each change."]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewApiKey(ApiKey):
     """A key, with the key itself."""
 
-    #: It is not stored, and no other answer has it.
-    key: str
+    key: Annotated[str, "The key. It is not stored, and no other answer has it."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 from uuid import UUID
 
 
@@ -27,19 +27,13 @@ class AuditEntry:
 
     id: int
     at: datetime
-    #: ``ada``, ``api:checkout``, ``op 17`` or ``receiver``.
-    actor: str
-    #: Where the request came from.
-    address: str | None
-    #: Such as ``cancel`` or ``biz_type.pause``.
-    verb: str
-    job_id: str | None
-    #: None: it is gone, or the deed was about none.
-    biz_type: str | None
+    actor: Annotated[str, "`ada`, `api:checkout`, `op 17` or `receiver`."]
+    address: Annotated[str | None, "Where the request came from."]
+    verb: Annotated[str, "Such as `cancel` or `biz_type.pause`."]
+    job_id: Annotated[str | None, UUID]
+    biz_type: Annotated[str | None, "None: it is gone, or the deed was about none."]
     operation_id: int | None
-    #: The name of what was changed, as it was then.
-    what: str
-    #: What was changed, as it was; never a secret.
-    before: Mapping[str, Any]
+    what: Annotated[str, "The name of what was changed, as it was then."]
+    before: Annotated[Mapping[str, Any], "What was changed, as it was; never a secret."]
     after: Mapping[str, Any]
     reason: str

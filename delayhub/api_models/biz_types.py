@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 Target = Literal["http", "celery", "pull"]
 Method = Literal["POST", "PUT", "PATCH"]
@@ -13,6 +13,9 @@ Auth = Literal["none", "basic", "bearer"]
 Backoff = Literal["fixed", "linear", "exponential", "list"]
 Guarantee = Literal["at_least_once", "at_most_once"]
 OneLive = Literal["any", "refuse", "answer", "replace"]
+Verdict = Literal["succeeds", "tried again", "dead", "not sent"]
+AddressVerdict = Literal["allowed", "refused", "unknown"]
+ImportAction = Literal["create", "change", "none"]
 WhenLate = Literal["fire", "skip", "dead"]
 
 
@@ -155,22 +158,20 @@ class BizType:
     owner_url: str | None
     #: Which workers serve it: one of the setting ``LANES``.
     lane: str
-    #: Its jobs wait until then. None: not paused.
-    paused_until: datetime | None
+    paused_until: Annotated[datetime | None, "Its jobs wait until then. None: not paused."]
     paused_by: str
     pause_reason: str
-    #: Its rate has been rising since.
-    resumed_at: datetime | None
-    #: Whether there is a secret that its callbacks are signed with.
-    signed: bool
-    #: Until then the secret before signs beside it.
-    previous_secret_until: datetime | None
-    #: Whether an ``auth_secret`` is stored.
-    has_credentials: bool
+    resumed_at: Annotated[datetime | None, "Its rate has been rising since."]
+    signed: Annotated[bool, "Whether there is a secret that its callbacks are signed with."]
+    previous_secret_until: Annotated[datetime | None, "Until then the secret before signs beside it."]
+    has_credentials: Annotated[bool, "Whether an `auth_secret` is stored."]
     created_at: datetime
     updated_at: datetime
-    #: In the answer to a change: whether claims go by its limits already. False: they will once Redis is back.
-    in_force: bool | None = None
+    in_force: Annotated[
+        bool | None,
+        "In the answer to a change: whether claims go by its limits and pause already. False: Redis did not answer;"
+        " they do within a second once it does. None in other answers.",
+    ] = None
     #: Names the state that was read; a change sends it back. Empty in lists.
     etag: str = ""
 
@@ -179,28 +180,29 @@ class BizType:
 class CreatedBizType(BizType):
     """A biz type that was just made."""
 
-    #: What its callbacks are signed with, shown this once. None: it runs a Celery task.
-    signing_secret: str | None
+    signing_secret: Annotated[
+        str | None, "What its callbacks are signed with, shown this once. None: it runs a Celery task."
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RotatedSecret:
     """A new signing secret."""
 
-    #: Shown this once. None: the caller brought it.
-    signing_secret: str | None
-    #: Until then callbacks have both signatures. None: there is no other secret.
-    previous_secret_until: datetime | None
+    signing_secret: Annotated[str | None, "Shown this once. None: the caller brought it."]
+    previous_secret_until: Annotated[
+        datetime | None, "Until then callbacks have both signatures. None: there is no other secret."
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyPairs:
     """The keys by which callbacks are signed, by their public halves."""
 
-    #: The newest first.
-    public_keys: Sequence[str]
-    #: Until then the key before signs beside it. None: there is one key, or none.
-    previous_key_until: datetime | None
+    public_keys: Annotated[Sequence[str], "The newest first."]
+    previous_key_until: Annotated[
+        datetime | None, "Until then the key before signs beside it. None: there is one key, or none."
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,8 +211,7 @@ class TestRequest:
 
     __test__: ClassVar[bool] = False  # for pytest
 
-    #: Method and address.
-    line: str
+    line: Annotated[str, "Method and address."]
     headers: Mapping[str, str]
     body: str
 
@@ -223,8 +224,7 @@ class TestResponse:
 
     status_code: int
     headers: Mapping[str, str]
-    #: As much of it as is kept of a job's answer.
-    body: str
+    body: Annotated[str, "As much of it as is kept of a job's answer."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,23 +233,15 @@ class TestCall:
 
     __test__: ClassVar[bool] = False  # for pytest
 
-    #: What a job's attempt would come to.
-    verdict: Literal["succeeds", "tried again", "dead", "not sent"]
-    #: Why, where it does not succeed.
-    reason: str
-    #: Whether callbacks may go to that address.
-    address: Literal["allowed", "refused", "unknown"]
-    #: Whether the receiver may have got some of it.
-    is_sent: bool
-    #: None: none could be made.
-    request: TestRequest | None
-    #: None: there was no answer.
-    response: TestResponse | None
+    verdict: Annotated[Verdict, "What a job's attempt would come to."]
+    reason: Annotated[str, "Why, where it does not succeed."]
+    address: Annotated[AddressVerdict, "Whether callbacks may go to that address."]
+    is_sent: Annotated[bool, "Whether the receiver may have got some of it."]
+    request: Annotated[TestRequest | None, "None: none could be made."]
+    response: Annotated[TestResponse | None, "None: there was no answer."]
     duration_ms: int
-    #: How long it would have waited.
-    timeout_seconds: float
-    #: Whether the answer asks to cancel the other jobs of the same business key.
-    cancels_others: bool
+    timeout_seconds: Annotated[float, "How long it would have waited."]
+    cancels_others: Annotated[bool, "Whether the answer asks to cancel the other jobs of the same business key."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,13 +249,10 @@ class BizTypeChange:
     """What an import did, or would do, to one biz type."""
 
     code: str
-    action: Literal["create", "change", "none"]
-    #: The fields that change, as they were.
-    before: Mapping[str, Any]
-    #: The same as they are then; of a new one, all.
-    after: Mapping[str, Any]
-    #: ``signing_secret``: its callbacks are not signed; rotate makes one.
-    needs: Sequence[str]
+    action: ImportAction
+    before: Annotated[Mapping[str, Any], "The fields that change, as they were."]
+    after: Annotated[Mapping[str, Any], "The same as they are then; of a new one, all."]
+    needs: Annotated[Sequence[str], "`signing_secret`: its callbacks are not signed; rotate makes one."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,8 +261,7 @@ class BizTypeImport:
 
     dry_run: bool
     changes: Sequence[BizTypeChange]
-    #: Biz types that the document does not name: they stay as they are.
-    left_alone: Sequence[str]
+    left_alone: Annotated[Sequence[str], "Biz types that the document does not name: they stay as they are."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,14 +269,10 @@ class FlowKey:
     """A flow key, and how many of its jobs are due or will be within the near window."""
 
     flow_key: str
-    #: Jobs that have a timer, due or not.
-    waiting: int
-    #: Those that are due, and that no worker has.
-    due: int
-    #: Counted only where keys have a limit of it.
-    in_flight: int
-    #: None: it is not paused.
-    paused_until: datetime | None
+    waiting: Annotated[int, "Jobs that have a timer, due or not."]
+    due: Annotated[int, "Those that are due, and that no worker has."]
+    in_flight: Annotated[int, "Counted only where keys have a limit of it."]
+    paused_until: Annotated[datetime | None, "None: it is not paused."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,10 +280,8 @@ class FlowKeys:
     """The flow keys with most jobs that wait, and those that are paused."""
 
     flow_keys: Sequence[FlowKey]
-    #: Whether all keys were counted: only the next 1 000 of the line are.
-    is_whole: bool
-    #: All paused keys.
-    paused: Sequence[str]
+    is_whole: Annotated[bool, "Whether all keys were counted: only the next 1 000 of the line are."]
+    paused: Annotated[Sequence[str], "All paused keys."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,5 +289,4 @@ class PausedFlowKey:
     """A flow key, and whether it is paused."""
 
     flow_key: str
-    #: None: it is not paused.
-    paused_until: datetime | None
+    paused_until: Annotated[datetime | None, "None: it is not paused."]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
+from uuid import UUID
 
-from delayhub.client.errors import FieldError
+from delayhub.api_models.problems import FieldError
 from delayhub.job_fields import Carries
 
 JobStatus = Literal["pending", "running", "succeeded", "dead", "cancelled", "skipped", "dropped"]
@@ -101,14 +102,10 @@ class Job(Carries):
 class CreatedJob(Job):
     """A job that was asked for."""
 
-    #: False: an earlier request made it.
-    created: bool
-    #: It waited under the debounce key, and has this content now.
-    replaced: bool
-    #: Whether its timer is set; if not, it will be soon. None: an earlier request made it.
-    armed: bool | None
-    #: Its time had passed already: it fires at once.
-    past_due: bool
+    created: Annotated[bool, "False: an earlier request made it."]
+    replaced: Annotated[bool, "It waited under the debounce key, and has this content now."]
+    armed: Annotated[bool | None, "Whether its timer is set; if not, it will be soon."]
+    past_due: Annotated[bool, "Its time had passed already: it fires at once."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +113,8 @@ class Plan:
     """The jobs of a plan, in their order."""
 
     biz_id: str
-    #: What a resolve of the plan names.
-    biz_types: Sequence[str]
-    jobs: Sequence[CreatedJob]
+    biz_types: Annotated[Sequence[str], "What a resolve of the plan names."]
+    jobs: Annotated[Sequence[CreatedJob], "In the order of the request."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,22 +123,21 @@ class Resolution:
 
     biz_id: str
     biz_types: Sequence[str]
-    #: Nothing fires any more but what ``running`` names. False: nothing fires that has not begun, and ask again.
-    accepted: bool
-    #: Ids of jobs that were pending, as far as they are cancelled.
-    cancelled: Sequence[str]
-    #: Ids of jobs whose attempt had begun; none of them is tried again. None unless it is accepted.
-    running: Sequence[str] | None
-    #: What to do where it is not accepted; else empty.
-    detail: str = ""
+    accepted: Annotated[bool, "Nothing fires any more but what `running` names."]
+    cancelled: Annotated[Sequence[str], UUID, "Jobs that were pending, as far as they are cancelled."]
+    running: Annotated[
+        Sequence[str] | None,
+        UUID,
+        "Jobs whose attempt had begun; none of them is tried again. None unless it is accepted.",
+    ]
+    detail: Annotated[str, "What to do where it is not accepted; else empty."] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lifted:
     """What became of a lift."""
 
-    #: Of how many biz types the key was resolved.
-    lifted: int
+    lifted: Annotated[int, "Of how many biz types the key was resolved."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,14 +147,10 @@ class Attempt:
     number: int
     started_at: datetime
     duration_ms: int
-    #: How long after its time it began.
-    lateness_ms: int
-    #: Method and address, as sent; empty for a task, and where nothing was sent.
-    request_line: str = ""
-    #: As sent, secrets masked.
-    request_headers: Mapping[str, str] = field(default_factory=dict)
-    #: None: no answer came, or the job runs a task.
-    status_code: int | None
+    lateness_ms: Annotated[int, "How long after its time it began."]
+    request_line: Annotated[str, "Method and address, as sent; empty for a task, and where nothing was sent."] = ""
+    request_headers: Annotated[Mapping[str, str], "As sent, secrets masked."] = field(default_factory=dict)
+    status_code: Annotated[int | None, "None: no answer came, or the job runs a task."]
     response_headers: Mapping[str, str]
     response_body: str
     error: str
@@ -194,4 +185,4 @@ class BulkAnswer:
 
     created: int
     refused: int
-    results: Sequence[BulkResult]
+    results: Annotated[Sequence[BulkResult], "In order: a job's id and how it was created, or `error`."]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -13,10 +13,14 @@ import httpx
 import pytest
 
 from delayhub import client
+from delayhub.api_models import biz_types, operations, stats
+from delayhub.api_models import jobs as job_models
 from delayhub.client import Client
 from delayhub.client.errors import ApiError
-from delayhub.client.models import jobs as job_models
 from tasksapp.api.openapi.document import openapi_document
+from tasksapp.biz_types.sample_call import AddressVerdict, Verdict
+from tasksapp.stats.capacity import Limit
+from tasksapp.stats.delivery_health import DeliveryState
 
 #: Which class stands for which schema of the document.
 ANSWERS: Mapping[str, Any] = {
@@ -251,6 +255,20 @@ def test_each_request_has_the_fields_of_its_schema(name: str) -> None:
     if "body_base64" in described:
         described = described - {"body_text", "body_base64"} | {"raw"}  # bytes are bytes in Python
     assert set(get_type_hints(REQUESTS[name])) == described - OWN_FIELDS.get(name, set())
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        (biz_types.Verdict, Verdict),
+        (biz_types.AddressVerdict, AddressVerdict),
+        (stats.LimitedBy, Limit),
+        (stats.HealthState, DeliveryState),
+        (operations.TrialState, ("running", "passed", "failed")),
+    ],
+)
+def test_a_word_of_an_answer_is_one_of_the_site_s(words: Any, values: Iterable[str]) -> None:
+    assert list(get_args(words)) == [getattr(each, "value", each) for each in values]
 
 
 def fits(annotation: Any, described: Mapping[str, Any]) -> bool:

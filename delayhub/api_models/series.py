@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
+from uuid import UUID
 
 from delayhub.job_fields import Carries, Content
 
@@ -60,36 +61,27 @@ class JobSeries(Carries):
 
     id: int
     biz_type: str
-    #: Unique in its biz type.
-    name: str
-    #: '': not by cron.
-    cron: str
-    #: Seconds. None: not by interval.
-    every: float | None
-    times: Sequence[datetime]
-    time_zone: str
-    anchor: datetime | None
-    starts_at: datetime | None
-    ends_at: datetime | None
-    count: int | None
-    #: Seconds.
-    jitter: float
-    overlap: Overlap
-    catch_up: CatchUp
-    #: What the schedule means.
-    words: str
-    #: None: paused, or at its end.
-    next_at: datetime | None
-    #: Occurrences made so far.
-    made: int
-    live_job: str | None
+    name: Annotated[str, "Unique in its biz type."]
+    cron: Annotated[str, "Five fields, or six with seconds first; '': not by cron."]
+    every: Annotated[float | None, "Seconds from one to the next. None: not by interval."]
+    times: Annotated[Sequence[datetime], "Empty: not by a list."]
+    time_zone: Annotated[str, "Of the cron expression."]
+    anchor: Annotated[datetime | None, "One of the moments that the interval leads to."]
+    starts_at: Annotated[datetime | None, "No job is due before."]
+    ends_at: Annotated[datetime | None, "No job is due after."]
+    count: Annotated[int | None, "It ends after so many."]
+    jitter: Annotated[float, "Each is due up to so many seconds later."]
+    overlap: Annotated[Overlap, "When the one before still lives."]
+    catch_up: Annotated[CatchUp, "Which run after an outage."]
+    words: Annotated[str, "What the schedule means."]
+    next_at: Annotated[datetime | None, "The next moment. None: paused, or at its end."]
+    made: Annotated[int, "Occurrences made so far."]
+    live_job: Annotated[str | None, UUID, "The one that has not finished, where that matters."]
     paused_at: datetime | None
     paused_by: str
     pause_reason: str
-    #: The task in code that declares it.
-    declared_by: str
-    #: Grows with each change.
-    version: int
+    declared_by: Annotated[str, "The task in code that declares it."]
+    version: Annotated[int, "Grows with each change."]
     created_at: datetime
     updated_at: datetime
 
@@ -99,11 +91,11 @@ class SchedulePreview:
     """What a schedule means, and its next moments."""
 
     words: str
-    occurrences: Sequence[datetime]
+    occurrences: Annotated[Sequence[datetime], "The next ones, without jitter."]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Triggered:
     """A job that was made by hand."""
 
-    job_id: str
+    job_id: Annotated[str, UUID]

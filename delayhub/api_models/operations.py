@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
-from delayhub.client.models.jobs import SelectedJobs
+from delayhub.api_models.jobs import SelectedJobs
 
 OperationVerb = Literal["redrive", "run_now", "reschedule", "cancel", "drop", "backfill"]
 OperationState = Literal["planning", "planned", "running", "done", "stopped", "failed"]
+TrialState = Literal["running", "passed", "failed"]
 #: The states in which an operation changes no more jobs.
 OPERATION_ENDED = frozenset({"done", "failed", "stopped"})
 
@@ -50,41 +51,27 @@ class Operation:
 
     id: int
     verb: OperationVerb
-    filter: Mapping[str, Any]
-    #: None: jobs of any.
-    biz_type: str | None
-    #: The new time, of jobs that are rescheduled.
-    due_at: datetime | None
+    filter: Annotated[Mapping[str, Any], "Which jobs."]
+    biz_type: Annotated[str | None, "None: jobs of any."]
+    due_at: Annotated[datetime | None, "The new time, of jobs that are rescheduled."]
     reason: str
-    #: Its pace. None: as fast as possible.
-    rate_per_second: float | None
-    #: So many go first; 0: no trial.
-    trial_jobs: int
+    rate_per_second: Annotated[float | None, "Its pace. None: as fast as possible."]
+    trial_jobs: Annotated[int, "So many go first; 0: no trial."]
     trial_percent: int
     state: OperationState
-    #: Why it stopped or failed.
-    state_reason: str
-    #: Jobs that matched when it was planned.
-    planned: int | None
-    #: Jobs that it changed.
-    done: int
-    #: Jobs that it has still to look at.
-    waiting: int
-    #: Jobs that it left as they were, once it has ended.
-    left: int
-    #: Of the changed jobs: those that succeeded since.
-    succeeded: int
-    #: Attempts of the changed jobs that failed since.
-    failed: int
-    #: Of the changed jobs: those that died since.
-    dead: int
-    #: Jobs that it changed a second, lately.
-    per_second: float | None
-    finishes_at: datetime | None
-    trial: Literal["running", "passed", "failed"] | None
-    #: What happens now, or why nothing does.
-    sentence: str
-    started_by: str
+    state_reason: Annotated[str, "Why it stopped or failed."]
+    planned: Annotated[int | None, "Jobs that matched when it was planned."]
+    done: Annotated[int, "Jobs that it changed."]
+    waiting: Annotated[int, "Jobs that it has still to look at."]
+    left: Annotated[int, "Jobs that it left alone, once it has ended."]
+    succeeded: Annotated[int, "Of the changed jobs: those that succeeded since."]
+    failed: Annotated[int, "Attempts of the changed jobs that failed since."]
+    dead: Annotated[int, "Of the changed jobs: those that died since."]
+    per_second: Annotated[float | None, "Jobs that it changed a second, lately."]
+    finishes_at: Annotated[datetime | None, "When it will be done at this pace."]
+    trial: TrialState | None
+    sentence: Annotated[str, "What happens now, or why nothing does."]
+    started_by: Annotated[str, "Who planned it, later who started it."]
     created_at: datetime
     planned_at: datetime | None
     started_at: datetime | None
