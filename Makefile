@@ -20,6 +20,9 @@ RACES ?= 10000
 # A benchmark or chaos run, and what it is asked: make chaos NAME=transport OPTIONS="--tasks 500"
 NAME ?=
 OPTIONS ?=
+# The tag of a release, for `make dist`; the next version, for `make changelog`.
+TAG ?=
+VERSION ?=
 # Tests for `make test`, and steps for `make nightly`; all by default.
 TESTS ?=
 STEPS ?=
@@ -29,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up quick test nightly check fmt messages client docs cover screenshots race-limits race-resolve matrix celery-suite fuzz fuzz-limits calendars fuzz-messages lint-openapi bench chaos clean
+.PHONY: help demo up quick test nightly check fmt messages client docs cover pictures race-limits race-resolve matrix celery-suite fuzz fuzz-limits calendars fuzz-messages bench chaos dist image changelog clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,7 +81,9 @@ check: $(VENV)/.dev $(VENV)/.node ## lint, types, house rules, migrations, OpenA
 		DELAYHUB_OWNER_MAIL=owner@example.com DELAYHUB_SITE_URL=https://delayhub.example.com \
 		$(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(BIN)/yamllint --strict -c deploy/yamllint.yaml deploy .github CITATION.cff
-	$(BIN)/kubernetes-validate --strict deploy/kubernetes/*.yaml
+	$(BIN)/kubernetes-validate --strict deploy/kubernetes/*.yaml deploy/kubernetes/optional/*.yaml
+	$(BIN)/actionlint
+	$(BIN)/zizmor --offline --no-progress --quiet .github
 	@! command -v hadolint >/dev/null || hadolint deploy/Dockerfile
 	$(BIN)/python -m pytest -q -n 0 -m check $(CHECKS)
 
@@ -99,9 +104,8 @@ docs: $(VENV)/.dev ## build the site of docs/, check its links: var/site
 cover: $(VENV)/.dev ## run all tests on SQLite, list what they miss, and hold the coverage floor
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not timing and not check and not nightly" --cov --cov-report=term-missing:skip-covered $(TESTS)
 
-screenshots: $(VENV)/.dev ## every page of the admin in each look: var/screenshots
-	DELAYHUB_SCREENSHOTS=$(CURDIR)/var/screenshots $(BIN)/python -m pytest -q tests/browser/test_every_page.py
-	@echo "the pictures are in var/screenshots"
+pictures: $(VENV)/.dev ## the pictures of docs/images; NAME=all: each page in each look, var/screenshots
+	@$(BIN)/python -m tests.pictures $(NAME)
 
 race-limits: $(VENV)/.dev ## set limits while jobs are made and claimed: ever exceeded? (minutes)
 	DELAYHUB_ROUNDS=$(or $(ROUNDS),200) $(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/tasksapp/biz_types/test_gates_races.py
@@ -132,9 +136,6 @@ calendars: $(VENV)/.dev ## beat and series over all changes of clocks of all zon
 fuzz-messages: $(VENV)/.dev ## send 10 000 malformed messages to a worker of each pool (minutes)
 	$(BIN)/python -m tests.malformed_messages
 
-lint-openapi: $(VENV)/.dev $(VENV)/.node ## check the OpenAPI document by redocly and spectral
-	$(BIN)/python -m pytest -q tests/integration/tasksapp/api/openapi/test_document_linters.py
-
 # ---------------------------------------------------------------- measure
 
 # What there is of either, and which files, is in benchmarks/run.py.
@@ -143,6 +144,18 @@ bench: $(VENV)/.dev ## measure: NAME=jobs OPTIONS=…; without NAME, list all th
 
 chaos: $(VENV)/.dev ## kill and count what was lost: NAME=jobs OPTIONS=…; without NAME, list all
 	@$(BIN)/python -m benchmarks.run chaos $(NAME) $(OPTIONS)
+
+# ---------------------------------------------------------------- release
+
+dist: $(VENV)/.dev ## wheel and sdist, built twice and compared, and an SBOM: var/dist
+	@$(BIN)/python -m tests.distribution $(if $(TAG),--tag $(TAG))
+
+# Builds the image with buildah, starts it as the compose file does, and fires jobs in it; as root, where Docker is not.
+image: $(VENV)/.dev
+	@$(BIN)/python -m tests.image $(OPTIONS)
+
+changelog: $(VENV)/.dev
+	$(BIN)/towncrier build --yes --version $(VERSION)
 
 clean: ## remove what commands made: virtual environment, caches, ./var
 	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

