@@ -20,9 +20,8 @@ RACES ?= 10000
 # A benchmark or chaos run, and what it is asked: make chaos NAME=transport OPTIONS="--tasks 500"
 NAME ?=
 OPTIONS ?=
-# The tag of a release, for `make dist`; the next version, for `make changelog`.
+# The tag of a release, for `make dist`.
 TAG ?=
-VERSION ?=
 # Tests for `make test`, and steps for `make nightly`; all by default.
 TESTS ?=
 STEPS ?=
@@ -32,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up quick test nightly check fmt messages client docs cover pictures race-limits race-resolve matrix celery-suite fuzz fuzz-limits calendars fuzz-messages bench chaos dist image changelog clean
+.PHONY: help demo up quick test nightly check fmt messages client docs cover pictures race-limits race-resolve matrix fuzz fuzz-limits calendars fuzz-messages bench chaos dist image clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,9 +118,6 @@ race-resolve: $(VENV)/.dev ## race resolves with claims, retries and creates, on
 matrix: $(VENV)/.dev ## Celery's tests on other versions of what it stands on (an hour)
 	@$(BIN)/python -m tests.matrix
 
-celery-suite: $(VENV)/.dev ## Celery's own tests on delayhub:// beside redis:// (half an hour)
-	@$(BIN)/python -m benchmarks.celery_suite
-
 fuzz: $(VENV)/.dev ## send 10 000 generated requests to a live site, check each answer (minutes)
 	$(BIN)/python -m tests.fuzz --database sqlite --examples $(EXAMPLES)
 	$(BIN)/python -m tests.fuzz --database postgresql --examples $(EXAMPLES)
@@ -150,12 +146,8 @@ chaos: $(VENV)/.dev ## kill and count what was lost: NAME=jobs OPTIONS=…; with
 dist: $(VENV)/.dev ## wheel and sdist, built twice and compared, and an SBOM: var/dist
 	@$(BIN)/python -m tests.distribution $(if $(TAG),--tag $(TAG))
 
-# Builds the image with buildah, starts it as the compose file does, and fires jobs in it; as root, where Docker is not.
-image: $(VENV)/.dev
+image: $(VENV)/.dev ## the image, built by buildah, started as compose does, and tested in (as root)
 	@$(BIN)/python -m tests.image $(OPTIONS)
-
-changelog: $(VENV)/.dev
-	$(BIN)/towncrier build --yes --version $(VERSION)
 
 clean: ## remove what commands made: virtual environment, caches, ./var
 	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

@@ -2,7 +2,7 @@
 
 Question: does what Celery tests of a broker hold for this one?
 Machine: whatever runs it; both transports at the same time, each with a server of its own, one worker (prefork).
-Command: make celery-suite
+Command: make bench NAME=celery-suite
 Result: a table, the tests that fail anywhere, and one JSON line. The exit code is 1 where a test fails on ``delayhub://``
     that passes on ``redis://`` and is not one of the documented differences (DIFFERENCES below).
     ``--transports redis,delayhub-cluster``: ours is on a cluster of three masters, with results in a server beside it.
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import json
 import os
 import subprocess
 import sys
@@ -30,7 +29,7 @@ from typing import NamedTuple
 
 from kombu import Connection
 
-from benchmarks.processes import run_main
+from benchmarks.result import Result, option
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport import register
 from tests.cluster import LocalCluster
@@ -50,6 +49,11 @@ DIFFERENCES = {
     ),
 }
 PATIENCE_SECONDS = 5400.0
+OPTIONS = [
+    option("--select", "", "only these tests, as pytest's -k", metavar="EXPRESSION"),
+    option("--transports", ",".join(TRANSPORTS), "redis, delayhub, delayhub-cluster"),
+    option("--slots", 1, "of the tests' queue, on delayhub-cluster"),
+]
 
 
 class Comparison(NamedTuple):
@@ -172,12 +176,7 @@ def slots_of(broker: str) -> int:
         return int(connection.channel().slots(QUEUE).number)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--select", default="", metavar="EXPRESSION", help="only these tests, as pytest's -k")
-    parser.add_argument("--transports", default=",".join(TRANSPORTS), help="redis, delayhub, delayhub-cluster")
-    parser.add_argument("--slots", type=int, default=1, help="of the tests' queue, on delayhub-cluster")
-    options = parser.parse_args()
+def main(options: argparse.Namespace) -> Result:
     transports = options.transports.split(",")
     folder = tests_of_celery()
     print(f"this takes about half an hour; {FOLDER}/*.log show how far it is", file=sys.stderr)
@@ -187,11 +186,6 @@ def main() -> int:
     comparison = Comparison(found)
     print(comparison.report())
     counts = {transport: Counter(each.values()) for transport, each in found.items()}
-    print(json.dumps({"benchmark": "celery_suite", **counts, "worse": comparison.worse()}))
     for test in comparison.worse():
         print(f"fails on DelayHub only, and is not documented: {test}", file=sys.stderr)
-    return 1 if comparison.worse() else 0
-
-
-if __name__ == "__main__":
-    sys.exit(run_main(main))
+    return Result({**counts, "worse": comparison.worse()}, not comparison.worse())

@@ -47,7 +47,7 @@ def check_tag(tag: str, *, version: str, changelog: str) -> None:
     if tag != f"v{version}":
         raise NotReleasable(f"the tag is {tag}, but delayhub.__version__ is {version}")
     if version not in released(changelog):
-        raise NotReleasable(f"CHANGELOG.md has no section {version} with a date: make changelog")
+        raise NotReleasable(f"CHANGELOG.md has no section {version} with a day")
 
 
 def build_twice(folder: Path, *, commit: str = "HEAD") -> dict[str, bytes]:

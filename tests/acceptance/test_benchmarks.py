@@ -35,7 +35,7 @@ def database() -> Iterator[str]:
 def figures(*command: str, database: str = "", must_succeed: bool = True) -> dict[str, Any]:
     """The JSON line with which a run ends, by its kind and name; it starts a database of its own if given none."""
     with subprocess.Popen(
-        [sys.executable, "-m", *(command if command[0].startswith("benchmarks") else ("benchmarks.run", *command))],
+        [sys.executable, "-m", "benchmarks.run", *command],
         cwd=ROOT,
         env={**os.environ, "DATABASE_URL": database},
         stdin=subprocess.DEVNULL,
@@ -223,7 +223,7 @@ def test_what_is_run_often_uses_an_index(database: str) -> None:
 
 @pytest.mark.nightly
 def test_celerys_own_tests_can_be_run_on_both_transports() -> None:
-    found = figures("benchmarks.celery_suite", "--select=test_ping or test_simple_chain or test_simple_call")
+    found = figures("bench", "celery-suite", "--select=test_ping or test_simple_chain or test_simple_call")
 
     assert found["worse"] == []
     assert found["delayhub"] == found["redis"]

@@ -99,7 +99,9 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
         postgres = OwnPostgres()
         stack.callback(postgres.close)
         if CONTAINER:
-            postgres.folder.chmod(0o711)  # PostgreSQL wants it closed when it starts; its socket is for the image's user
+            postgres.folder.chmod(
+                0o711
+            )  # PostgreSQL wants it closed when it starts; its socket is for the image's user
         valkey_port = free_port()
         receiver = stack.enter_context(Receiver())
         given = FILE["services"]["web"]["environment"]

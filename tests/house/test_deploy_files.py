@@ -15,7 +15,9 @@ DEPLOY = ROOT / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 MANIFESTS: list[dict[str, Any]] = list(yaml.safe_load_all((DEPLOY / "kubernetes/delayhub.yaml").read_text()))
 OPTIONAL: list[dict[str, Any]] = [
-    each for path in sorted((DEPLOY / "kubernetes/optional").glob("*.yaml")) for each in yaml.safe_load_all(path.read_text())
+    each
+    for path in sorted((DEPLOY / "kubernetes/optional").glob("*.yaml"))
+    for each in yaml.safe_load_all(path.read_text())
 ]
 #: What each place has of its own: where it listens, how many processes it starts, what it is called.
 OWN = re.compile(r"--(host|port|workers|hostname|loglevel) \S+ ?")

@@ -55,7 +55,7 @@ def test_the_version_is_in_the_changelog_with_its_day() -> None:
     ("tag", "changelog", "why"),
     [
         ("v0.2.0", "## 0.1.0 (2026-01-01)", "the tag is v0.2.0"),
-        ("v0.1.0", "## 0.1.0, unreleased", "no section 0.1.0 with a date"),
+        ("v0.1.0", "## 0.1.0, unreleased", "no section 0.1.0 with a day"),
     ],
 )
 def test_a_tag_that_names_no_release_is_refused(tag: str, changelog: str, why: str) -> None:
