@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.db.models import ProtectedError
@@ -11,7 +12,6 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.api.biz_types.access import locked_biz_type, may_add, shown_biz_type, writing_database
 from tasksapp.api.biz_types.representation import CreatedBizTypeSerializer, biz_type_json, etag_of
 from tasksapp.api.biz_types.requests import (
@@ -28,7 +28,6 @@ from tasksapp.api.http.view import fields_of
 from tasksapp.biz_types import editing, verbs
 from tasksapp.biz_types.gates import is_in_force
 from tasksapp.biz_types.visible import Reach
-from tasksapp.jobs.validation import Moment
 from tasksapp.models import UNTIL_RESUMED
 from tasksapp.models.api_key import Scope
 
@@ -38,7 +37,6 @@ IF_MATCH = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The `ETag` of the biz type as you read it; `*`: change it whatever it is now.",
 )
-_UNTIL = Moment(field="until", help="When the pause ends.")
 
 
 class BizTypeChanges:
@@ -109,31 +107,25 @@ class BizTypeChanges:
     @endpoint("Pause a biz type", Scope.BIZ_TYPES_WRITE, post="pause", takes=PauseBizTypeRequestSerializer)
     def pause(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Holds its jobs. New ones are still taken, and wait; what is under way ends as usual."""
-        reason = reason_of(fields)
-        if not reason:
-            raise refused("reason", "required", "reason is required: everybody reads it who asks why a job waits")
-        until = _UNTIL(fields.get("until")) or UNTIL_RESUMED
-        if not timezone.now() < until <= UNTIL_RESUMED:
-            raise refused("until", "past", "until must be a time that is still to come")
+        until = end_of(fields)
         with locked_biz_type(request, code) as biz_type:
-            verbs.pause(biz_type, until=until, by=actor_of(request), reason=reason)
+            verbs.pause(biz_type, until=until, by=actor_of(request), reason=fields["reason"].strip())
         return shown_biz_type(request, biz_type)
 
     @endpoint("Resume a biz type", Scope.BIZ_TYPES_WRITE, post="resume", takes=ResumeBizTypeRequestSerializer)
     def resume(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Lets its jobs run again, slowly at first and faster every 2 seconds. One that runs stays as it is."""
-        reason = reason_of(fields)
         with locked_biz_type(request, code) as biz_type:
-            verbs.resume(biz_type, by=actor_of(request), reason=reason)
+            verbs.resume(biz_type, by=actor_of(request), reason=fields.get("reason", "").strip())
         return shown_biz_type(request, biz_type)
 
 
-def reason_of(fields: dict[str, Any]) -> str:
-    """The reason in a request, or ''. Raises Refused."""
-    reason = fields.get("reason", "")
-    if not isinstance(reason, str) or len(reason) > REASON_LENGTH or "\0" in reason:
-        raise refused("reason", "invalid", f"reason must be a text of at most {REASON_LENGTH} characters")
-    return reason.strip()
+def end_of(fields: dict[str, Any]) -> datetime:
+    """When a pause ends. Raises Refused where that is not to come."""
+    until: datetime = fields.get("until") or UNTIL_RESUMED
+    if not timezone.now() < until <= UNTIL_RESUMED:
+        raise refused("until", "past", "until must be a time that is still to come")
+    return until
 
 
 def secret_of(fields: dict[str, Any]) -> str:

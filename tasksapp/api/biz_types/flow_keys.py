@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import redis
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
@@ -15,19 +14,18 @@ from rest_framework.response import Response
 from delayhub.api_models.biz_types import FlowKey, FlowKeys, PausedFlowKey
 from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.api.biz_types.access import find_biz_type, locked_biz_type
-from tasksapp.api.biz_types.changes import reason_of
+from tasksapp.api.biz_types.changes import end_of
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.answers import json_of, serializer_of
+from tasksapp.api.http.checked_request import CheckedRequest
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.problems import refused
 from tasksapp.biz_types import flow_keys
 from tasksapp.errors import TimersAway
 from tasksapp.jobs.requests import RULES
-from tasksapp.jobs.validation import Moment
-from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.models import BizType
 from tasksapp.models.api_key import Scope
 
-_UNTIL = Moment(field="until", help="When the pause ends.")
 _EXAMPLE = {"flow_key": "customer-7", "waiting": 120, "due": 12, "in_flight": 2, "paused_until": None}
 
 
@@ -38,7 +36,7 @@ PausedFlowKeySerializer = serializer_of(
 )
 
 
-class PauseFlowKeyRequestSerializer(serializers.Serializer[Any]):
+class PauseFlowKeyRequestSerializer(CheckedRequest):
     """Which key waits, why, and until when."""
 
     example = {"flow_key": "customer-7", "reason": "its receiver is down", "until": "2027-01-31T10:00:00Z"}
@@ -50,7 +48,7 @@ class PauseFlowKeyRequestSerializer(serializers.Serializer[Any]):
     )
 
 
-class ResumeFlowKeyRequestSerializer(serializers.Serializer[Any]):
+class ResumeFlowKeyRequestSerializer(CheckedRequest):
     """Which key goes on, and why."""
 
     example = {"flow_key": "customer-7", "reason": "its receiver is up again"}
@@ -86,14 +84,9 @@ class FlowKeyActions:
     )
     def pause_key(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Holds the jobs of one flow key; those of other keys go on. What is under way ends as usual."""
-        key, reason = _required_key(fields), reason_of(fields)
-        if not reason:
-            raise refused("reason", "required", "reason is required: everybody reads it who asks why a job waits")
-        until = _UNTIL(fields.get("until")) or UNTIL_RESUMED
-        if not timezone.now() < until <= UNTIL_RESUMED:
-            raise refused("until", "past", "until must be a time that is still to come")
+        key, until = _key(fields["flow_key"]), end_of(fields)
         with locked_biz_type(request, code) as biz_type:
-            flow_keys.pause_key(biz_type, key, until=until, by=actor_of(request), reason=reason)
+            flow_keys.pause_key(biz_type, key, until=until, by=actor_of(request), reason=fields["reason"].strip())
         return Response(json_of(PausedFlowKey, flow_key=key, paused_until=until))
 
     @endpoint(
@@ -105,7 +98,7 @@ class FlowKeyActions:
     )
     def resume_key(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Lets the jobs of a paused flow key run again, within its limits. One that runs stays as it is."""
-        key, reason = _required_key(fields), reason_of(fields)
+        key, reason = _key(fields["flow_key"]), fields.get("reason", "").strip()
         with locked_biz_type(request, code) as biz_type:
             flow_keys.resume_key(biz_type, key, by=actor_of(request), reason=reason)
         return Response(json_of(PausedFlowKey, flow_key=key, paused_until=None))
@@ -113,13 +106,6 @@ class FlowKeyActions:
 
 def _key(given: Any) -> str:
     key: str = RULES["flow_key"](given)
-    return key
-
-
-def _required_key(fields: dict[str, Any]) -> str:
-    key = _key(fields.get("flow_key"))
-    if not key:
-        raise refused("flow_key", "required", "flow_key is required, and may not be empty")
     return key
 
 

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.api.biz_types.representation import described_field
+from tasksapp.api.http.checked_request import CheckedRequest
 from tasksapp.biz_types.definition import COLUMNS
 from tasksapp.biz_types.document import MOST, VERSION
 from tasksapp.biz_types.validation import LONGEST_SECRET
@@ -59,7 +60,7 @@ class ChangeBizTypeRequestSerializer(serializers.Serializer[Any]):
         return {**{name: described_field(name, is_request=True) for name in COLUMNS}, **super().get_fields()}
 
 
-class PauseBizTypeRequestSerializer(serializers.Serializer[Any]):
+class PauseBizTypeRequestSerializer(CheckedRequest):
     """Why its jobs wait, and until when."""
 
     example: dict[str, Any] = {"reason": "db move", "until": "2027-01-31T10:00:00Z"}
@@ -70,7 +71,7 @@ class PauseBizTypeRequestSerializer(serializers.Serializer[Any]):
     )
 
 
-class ResumeBizTypeRequestSerializer(serializers.Serializer[Any]):
+class ResumeBizTypeRequestSerializer(CheckedRequest):
     """Why it is resumed."""
 
     example: dict[str, Any] = {"reason": "the database has moved"}
@@ -78,26 +79,7 @@ class ResumeBizTypeRequestSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_LENGTH)
 
 
-class RotateSecretRequestSerializer(serializers.Serializer[Any]):
-    """For how long the present secret goes on signing, and the new one, where the caller brings it."""
-
-    example: dict[str, Any] = {"overlap_seconds": 86_400}
-
-    overlap_seconds = serializers.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=LONGEST_OVERLAP_SECONDS,
-        help_text="Callbacks have both signatures for so long; by default a day. 0: the old one ends at once.",
-    )
-    secret = serializers.CharField(
-        required=False,
-        write_only=True,
-        max_length=100,
-        help_text="`whsec_` and base64 of 24 to 64 bytes; without it, one is made and shown once.",
-    )
-
-
-class MakeKeyPairRequestSerializer(serializers.Serializer[Any]):
+class MakeKeyPairRequestSerializer(CheckedRequest):
     """For how long the present key goes on signing."""
 
     example: dict[str, Any] = {"overlap_seconds": 86_400}
@@ -110,7 +92,20 @@ class MakeKeyPairRequestSerializer(serializers.Serializer[Any]):
     )
 
 
-class CredentialsRequestSerializer(serializers.Serializer[Any]):
+class RotateSecretRequestSerializer(MakeKeyPairRequestSerializer):
+    """For how long the present secret goes on signing, and the new one, where the caller brings it."""
+
+    example: dict[str, Any] = {"overlap_seconds": 86_400}
+
+    secret = serializers.CharField(
+        required=False,
+        write_only=True,
+        max_length=100,
+        help_text="`whsec_` and base64 of 24 to 64 bytes; without it, one is made and shown once.",
+    )
+
+
+class CredentialsRequestSerializer(CheckedRequest):
     """How callbacks are authorized, and with what."""
 
     example: dict[str, Any] = {"auth": "bearer", "auth_secret": "a-token"}

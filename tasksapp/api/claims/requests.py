@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from rest_framework import serializers
 
+from tasksapp.api.http.checked_request import CheckedRequest
 from tasksapp.api.http.problems import refused
 from tasksapp.biz_types.visible import biz_type_of
 from tasksapp.errors import InvalidJob
@@ -20,7 +21,7 @@ REASON_LENGTH, NOTE_LENGTH = 400, 2_000
 _LONGEST_RETRY = LONGEST_RETRY_AFTER.total_seconds()
 
 
-class ClaimRequestSerializer(serializers.Serializer[Any]):
+class ClaimRequestSerializer(CheckedRequest):
     """Which jobs to claim, and how many."""
 
     example = {"biz_types": ["report.build"], "max": 10, "wait": 20, "lease_seconds": 60}
@@ -42,7 +43,7 @@ class ClaimRequestSerializer(serializers.Serializer[Any]):
     )  # fmt: skip
 
 
-class CompleteClaimRequestSerializer(serializers.Serializer[Any]):
+class CompleteClaimRequestSerializer(CheckedRequest):
     """What is kept about an attempt that succeeded."""
 
     example: dict[str, Any] = {"note": "built in 12 s"}
@@ -67,7 +68,7 @@ class FailClaimRequestSerializer(CompleteClaimRequestSerializer):
     dead = serializers.BooleanField(required=False, help_text="Whether no other attempt could succeed.")
 
 
-class ReleaseClaimRequestSerializer(serializers.Serializer[Any]):
+class ReleaseClaimRequestSerializer(CheckedRequest):
     """Why a job is given back, and when it can be claimed again."""
 
     example = {"reason": "shutting down"}
@@ -79,7 +80,7 @@ class ReleaseClaimRequestSerializer(serializers.Serializer[Any]):
     )  # fmt: skip
 
 
-class ExtendClaimRequestSerializer(serializers.Serializer[Any]):
+class ExtendClaimRequestSerializer(CheckedRequest):
     """How long a claim goes on, from now."""
 
     example = {"lease_seconds": 60}
@@ -101,11 +102,8 @@ class ClaimRequest(NamedTuple):
 
 def claim_request(fields: dict[str, Any], *, caller: object) -> ClaimRequest:
     """The request. Raises Refused and InvalidJob, which name the field."""
-    codes = fields.get("biz_types")
-    if not isinstance(codes, list) or not 1 <= len(codes) <= MOST_BIZ_TYPES:
-        raise refused("biz_types", "invalid", f"biz_types must be a list of 1 to {MOST_BIZ_TYPES} codes")
     found: dict[int, BizType] = {}
-    for code in codes:
+    for code in fields["biz_types"]:
         try:
             biz_type = biz_type_of(caller, code)
         except InvalidJob as error:
@@ -113,71 +111,11 @@ def claim_request(fields: dict[str, Any], *, caller: object) -> ClaimRequest:
         if not biz_type.is_pulled:
             raise refused("biz_types", "not_pulled", f"the jobs of {code} are not pulled: its target is no pull")
         found[biz_type.pk] = biz_type
-    return ClaimRequest(
-        list(found.values()),
-        _whole(fields, "max", least=1, most=MOST_CLAIMS, usual=1),
-        _whole(fields, "wait", least=0, most=LONGEST_WAIT, usual=0),
-        lease_of(fields),
-    )
-
-
-def done_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a puller says about a job that is done. Raises Refused."""
-    return {"note": _text(fields, "note", most=NOTE_LENGTH)}
+    return ClaimRequest(list(found.values()), fields.get("max", 1), fields.get("wait", 0), fields.get("lease_seconds"))
 
 
 def fail_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """What a puller says about a job that failed. Raises Refused."""
-    dead = fields.get("dead", False)
-    if not isinstance(dead, bool):
-        raise refused("dead", "invalid", f"dead must be true or false, got {dead!r:.80}")
-    if dead and fields.get("retry_in") is not None:
+    if fields.get("dead") and fields.get("retry_in") is not None:
         raise refused("retry_in", "conflict", "retry_in is for a job that is tried again, and dead says that it is not")
-    return {
-        "reason": _text(fields, "reason", most=REASON_LENGTH),
-        "note": _text(fields, "note", most=NOTE_LENGTH),
-        "retry_in": _retry_in(fields),
-        "dead": dead,
-    }
-
-
-def release_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a puller says about a job that it gives back. Raises Refused."""
-    return {"reason": _text(fields, "reason", most=REASON_LENGTH), "retry_in": _retry_in(fields)}
-
-
-def extend_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """How long a claim goes on. Raises Refused."""
-    return {"lease_seconds": lease_of(fields)}
-
-
-def lease_of(fields: dict[str, Any]) -> float | None:
-    """How long a claim lasts; None for the biz type's timeout. Raises Refused."""
-    return _seconds(fields, "lease_seconds", least=SHORTEST_LEASE, most=LONGEST_LEASE)
-
-
-def _retry_in(fields: dict[str, Any]) -> float | None:
-    return _seconds(fields, "retry_in", least=0, most=_LONGEST_RETRY)
-
-
-def _seconds(fields: dict[str, Any], name: str, *, least: float, most: float) -> float | None:
-    given = fields.get(name)
-    if given is None:
-        return None
-    if isinstance(given, bool) or not isinstance(given, int | float) or not least <= given <= most:
-        raise refused(name, "invalid", f"{name} must be a number from {least:g} to {most:g}, got {given!r:.80}")
-    return float(given)
-
-
-def _whole(fields: dict[str, Any], name: str, *, least: int, most: int, usual: int) -> int:
-    given = fields.get(name, usual)
-    if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
-        raise refused(name, "invalid", f"{name} must be a whole number from {least} to {most}, got {given!r:.80}")
-    return given
-
-
-def _text(fields: dict[str, Any], name: str, *, most: int) -> str:
-    given = fields.get(name, "")
-    if not isinstance(given, str) or len(given) > most or "\x00" in given:
-        raise refused(name, "invalid", f"{name} must be a text of at most {most} characters, without NUL")
-    return given
+    return fields

@@ -17,10 +17,7 @@ from tasksapp.api.claims.requests import (
     FailClaimRequestSerializer,
     ReleaseClaimRequestSerializer,
     claim_request,
-    done_fields,
-    extend_fields,
     fail_fields,
-    release_fields,
 )
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.endpoint import endpoint
@@ -84,7 +81,7 @@ class ClaimViews(ApiViewSet):
     )
     def done(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The job has succeeded. Sent again with the same token, it answers the same; a claim that was lost is 409."""
-        return _shown(_held(request, token).done(**done_fields(fields)))
+        return _shown(_held(request, token).done(**fields))
 
     @endpoint("Fail a claim", Scope.JOBS_PULL, post="fail", takes=FailClaimRequestSerializer, parameters=[TOKEN])
     def fail(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
@@ -94,14 +91,14 @@ class ClaimViews(ApiViewSet):
     @endpoint("Extend a claim", Scope.JOBS_PULL, post="extend", takes=ExtendClaimRequestSerializer, parameters=[TOKEN])
     def extend(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The claim lasts so many seconds from now. Do this while the work goes on; a claim that was lost is 409."""
-        return _shown(_held(request, token).extend(**extend_fields(fields)))
+        return _shown(_held(request, token).extend(**fields))
 
     @endpoint(
         "Release a claim", Scope.JOBS_PULL, post="release", takes=ReleaseClaimRequestSerializer, parameters=[TOKEN]
     )
     def release(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The job waits again, and no attempt is used. It is no error where the claim does not hold any more."""
-        return _shown(_held(request, token).release(**release_fields(fields)))
+        return _shown(_held(request, token).release(**fields))
 
 
 def _held(request: Request, token: str) -> HeldClaim:

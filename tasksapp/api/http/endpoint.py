@@ -12,6 +12,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 
+from tasksapp.api.http.checked_request import CheckedRequest
 from tasksapp.api.http.json_body import fields_of
 from tasksapp.api.http.problem_schema import ProblemSchema
 from tasksapp.api.http.problems import only_known, refused
@@ -41,8 +42,8 @@ def endpoint(
         detail: whether that is the address of one resource, not of all.
         options: attributes of the view set that are others at that address.
         takes: describes the body. The method gets its fields as ``fields``: none that is not known, and all that are
-            required; what they may hold is for the method to judge. A verb that takes nothing refuses every field, but
-            a method with ``request`` among its descriptions reads the request itself.
+            required; what they may hold is for the method to judge, unless this is a CheckedRequest. A verb that takes
+            nothing refuses every field, but a method with ``request`` among its descriptions reads the request itself.
         gives: what the answer is, by status where there are several; None for what the view set is about.
         status: of the answer, where there is one.
         description: what else ``extend_schema`` of drf-spectacular takes.
@@ -71,7 +72,8 @@ def endpoint(
 
 def _with_fields(method: Any, takes: type[Serializer[Any]] | None) -> Any:
     """The method, which gets the fields of the body."""
-    known = {} if takes is None else takes().fields
+    described = None if takes is None else takes()
+    known = {} if described is None else described.fields
     required = [name for name, field in known.items() if field.required]
 
     @wraps(method)
@@ -81,6 +83,8 @@ def _with_fields(method: Any, takes: type[Serializer[Any]] | None) -> Any:
         for name in required:
             if name not in fields:
                 raise refused(name, "required", f"{name} is required")
+        if isinstance(described, CheckedRequest):
+            fields = described.judged(fields)
         if takes is not None:
             given["fields"] = fields
         return method(self, request, **given)

@@ -14,6 +14,7 @@ from delayhub.api_models import jobs as answers
 from tasksapp import jobs
 from tasksapp.api.http.actors import actor_of, creator_of
 from tasksapp.api.http.answers import json_of, serializer_of
+from tasksapp.api.http.checked_request import CheckedRequest
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.json_body import read_object
 from tasksapp.api.http.problems import RETRY_SECONDS, only_known, refused
@@ -55,7 +56,7 @@ class PlanRequestSerializer(serializers.Serializer[Any]):
     jobs = serializers.ListField(child=PlannedJobSerializer(), min_length=1, max_length=MOST_STEPS)
 
 
-class ResolveRequestSerializer(serializers.Serializer[Any]):
+class ResolveRequestSerializer(CheckedRequest):
     """A business key."""
 
     example = {"biz_types": ["order.remind", "order.close"], "biz_id": "order-42", "reason": "paid"}
@@ -78,19 +79,6 @@ def planned(fields: dict[str, Any]) -> tuple[str, list[jobs.JobRequest]]:
     if not all(isinstance(each, dict) for each in listed):
         raise refused("jobs", "invalid", "each job must be a JSON object")
     return biz_id, [job_request(each, known=STEP_FIELDS) for each in listed]
-
-
-def key_of(fields: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of ``jobs.resolve`` and ``jobs.lift``. Raises Refused."""
-    for name in ("biz_types", "biz_id"):
-        if fields.get(name) is None:
-            raise refused(name, "required", f"{name} is required")
-    if not isinstance(fields["biz_types"], list):
-        raise refused("biz_types", "invalid", "biz_types must be a list of codes")
-    reason = fields.get("reason", "")
-    if not isinstance(reason, str) or len(reason) > 500:
-        raise refused("reason", "invalid", "reason must be a text of up to 500 characters")
-    return {"biz_types": fields["biz_types"], "biz_id": fields["biz_id"], "reason": reason}
 
 
 _ASK_AGAIN = (
@@ -155,7 +143,7 @@ class PlanViews(ApiViewSet):
         that nothing fires that has not begun, but not all jobs are cancelled and `running` is not known. Ask again
         after `Retry-After`.
         """
-        done = jobs.resolve(**key_of(fields), seen_by=request.user, by=actor_of(request))
+        done = jobs.resolve(**fields, seen_by=request.user, by=actor_of(request))
         resolution = json_of(
             answers.Resolution,
             done,
@@ -172,5 +160,5 @@ class PlanViews(ApiViewSet):
     @endpoint("Lift a resolve", Scope.JOBS_WRITE, takes=ResolveRequestSerializer, gives=LiftedResolveSerializer)
     def lift(self, request: Request, fields: dict[str, Any]) -> Response:
         """Lets new jobs of a resolved business key fire again. Jobs that were cancelled stay so."""
-        lifted = jobs.lift(**key_of(fields), seen_by=request.user, by=actor_of(request))
+        lifted = jobs.lift(**fields, seen_by=request.user, by=actor_of(request))
         return Response({"lifted": lifted})

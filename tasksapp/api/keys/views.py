@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError
@@ -12,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp.access import key_verbs
+from tasksapp.access.key_verbs import OVERLAP
 from tasksapp.access.keys import store_key
 from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.endpoint import endpoint
@@ -27,12 +29,10 @@ from tasksapp.api.keys.requests import (
     check_grant,
     fill,
     name_taken,
-    overlap_of,
     unchanged,
     visible_keys,
 )
 from tasksapp.errors import StaleKey
-from tasksapp.jobs.validation import VERSION
 from tasksapp.models import ApiKey
 from tasksapp.models.api_key import Scope
 
@@ -107,7 +107,7 @@ class KeyViews(ApiViewSet):
     @endpoint("Rotate an API key", Scope.KEYS, post="rotate", takes=RotateApiKeyRequestSerializer, gives=ONCE)
     def rotate(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Replaces the key by a new one; the key so far stays valid for `overlap_seconds`."""
-        overlap = overlap_of(fields)
+        overlap = timedelta(seconds=fields.pop("overlap_seconds", OVERLAP.total_seconds()))
         row = _asked(request, pk, fields)
         check_grant(row, caller=request.user)
         with unchanged(request.user):
@@ -138,8 +138,7 @@ def _found(request: Request, pk: str) -> ApiKey:
 
 def _asked(request: Request, pk: str, fields: dict[str, Any]) -> ApiKey:
     """The same, with the version that the request names; takes it out of the fields. Raises StaleKey too."""
-    version = VERSION(fields.pop("version", None))
-    fields.pop("overlap_seconds", None)
+    version = fields.pop("version", None)
     row = _found(request, pk)
     if version is not None and version != row.version:
         raise StaleKey(row.name, asked=version, version=row.version)

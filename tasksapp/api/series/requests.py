@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from tasksapp.access.audit import REASON_LENGTH
+from tasksapp.api.http.checked_request import CheckedRequest
 from tasksapp.api.jobs.exact_body import TWO_BODIES, body_fields
 from tasksapp.api.jobs.requests import described_rule
 from tasksapp.jobs.validation import CODE, VERSION, Key, Line, Rule
@@ -86,7 +87,7 @@ class PreviewScheduleRequestSerializer(serializers.Serializer[Any]):
         return {**{name: _described(RULES[name]) for name in SCHEDULE}, **super().get_fields()}
 
 
-class ReasonRequestSerializer(serializers.Serializer[Any]):
+class ReasonRequestSerializer(CheckedRequest):
     """Why."""
 
     example: dict[str, Any] = {"reason": "holidays"}
@@ -94,7 +95,7 @@ class ReasonRequestSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_LENGTH)
 
 
-class BackfillRequestSerializer(serializers.Serializer[Any]):
+class BackfillRequestSerializer(CheckedRequest):
     """Which occurrences of the past are to have jobs."""
 
     example: dict[str, Any] = {"since": "2027-01-01T00:00:00Z", "until": "2027-02-01T00:00:00Z", "reason": "new report"}

@@ -11,13 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp import operations
-from tasksapp.api.biz_types.changes import IF_MATCH, reason_of
+from tasksapp.api.biz_types.changes import IF_MATCH
 from tasksapp.api.http.actors import actor_of, starter_of
 from tasksapp.api.http.conditions import check_match, condition_required, has_condition
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.paging import NewestNumberFirst
 from tasksapp.api.http.parameters import RefusingFilters, TrueOrFalse
-from tasksapp.api.http.problems import refused
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.jobs.exact_body import with_bytes
 from tasksapp.api.keys.requests import unchanged
@@ -38,13 +37,12 @@ from tasksapp.api.series.requests import (
     SeriesRequestSerializer,
 )
 from tasksapp.conf import options
-from tasksapp.jobs.validation import VERSION, Moment, Whole
+from tasksapp.jobs.validation import VERSION, Whole
 from tasksapp.models import Series
 from tasksapp.models.api_key import Scope
 from tasksapp.series import outlook, verbs
 from tasksapp.series.lookup import find, visible_series
 
-_MOMENTS = {name: Moment(field=name) for name in ("since", "until")}
 _MOST = Whole(least=1, most=outlook.MOST, field="most")
 
 
@@ -114,12 +112,12 @@ class SeriesViews(ApiViewSet):
     @endpoint("Pause a series", Scope.JOBS_WRITE, post="pause", takes=ReasonRequestSerializer)
     def pause(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Holds it until somebody resumes it. What is due or runs already goes on."""
-        return _shown(verbs.pause(int(pk), reason=reason_of(fields), seen_by=request.user, by=actor_of(request)))
+        return _shown(verbs.pause(int(pk), reason=_reason(fields), seen_by=request.user, by=actor_of(request)))
 
     @endpoint("Resume a series", Scope.JOBS_WRITE, post="resume", takes=ReasonRequestSerializer)
     def resume(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Lets it go on with its next occurrence; nothing of the pause is caught up."""
-        return _shown(verbs.resume(int(pk), reason=reason_of(fields), seen_by=request.user, by=actor_of(request)))
+        return _shown(verbs.resume(int(pk), reason=_reason(fields), seen_by=request.user, by=actor_of(request)))
 
     @endpoint(
         "Trigger a series",
@@ -131,7 +129,7 @@ class SeriesViews(ApiViewSet):
     )
     def trigger(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Makes a job of it that is due now, beside its occurrences; also of one that is paused."""
-        job_id = verbs.trigger(int(pk), reason=reason_of(fields), seen_by=request.user, by=actor_of(request))
+        job_id = verbs.trigger(int(pk), reason=_reason(fields), seen_by=request.user, by=actor_of(request))
         return Response({"job_id": str(job_id)}, status=201)
 
     @endpoint(
@@ -144,14 +142,8 @@ class SeriesViews(ApiViewSet):
     )
     def backfill(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Counts its past occurrences of that time that have no job. The operation makes them once it is started."""
-        since, until = (_MOMENTS[name](fields.get(name)) for name in ("since", "until"))
-        if since is None:
-            raise refused("since", "required", "since is required, and may not be null")
-        reason = fields.get("reason", "")
         with unchanged(request.user):  # the operation names the key, and goes on only as long as that may
-            operation = operations.plan_backfill(
-                int(pk), since=since, until=until, by=starter_of(request), seen_by=request.user, reason=reason
-            )
+            operation = operations.plan_backfill(int(pk), by=starter_of(request), seen_by=request.user, **fields)
         address = f"{request.path.partition('/series/')[0]}/operations/{operation.pk}"
         return Response(operation_json(operation), status=201, headers={"Location": address})
 
@@ -168,6 +160,11 @@ class SeriesViews(ApiViewSet):
         """The next moments of a schedule, and what it means in words. Nothing is stored."""
         most = _MOST(fields.pop("most", None)) or 10
         return Response(preview_json(outlook.preview(most=most, **fields)))
+
+
+def _reason(fields: dict[str, Any]) -> str:
+    reason: str = fields.get("reason", "")
+    return reason.strip()
 
 
 def _version(request: Request, pk: str, version: int | None) -> int | None:
