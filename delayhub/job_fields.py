@@ -103,12 +103,10 @@ class ScheduleOptions(Times, Keys, Carried, total=False):
 class WithExactBytes:
     """What has a body in JSON, or its exact bytes."""
 
-    body: Any
-    #: Exact bytes that are a text in UTF-8, or all others in base64; None: ``body`` is the body.
-    body_text: str | None = None
-    body_base64: str | None = None
-    #: Of the exact bytes. None: the body is JSON.
-    content_type: str | None = None
+    body: Annotated[Any, "JSON, sent to the receiver as its caller wrote it. None also for a body of exact bytes."]
+    body_text: Annotated[str | None, "Exact bytes that are a text in UTF-8. None: there are none."] = None
+    body_base64: Annotated[str | None, "Exact bytes that are no text, in base64. None: there are none."] = None
+    content_type: Annotated[str | None, "Of the exact bytes. None: the body is JSON."] = None
 
     @property
     def raw(self) -> bytes | None:
@@ -122,16 +120,14 @@ class WithExactBytes:
 class Carries(WithExactBytes):
     """What a job or a series carries, as a site shows it. A new field has a default: an older site does not show it."""
 
-    #: The business key, by which its maker knows it.
-    biz_id: str
-    #: None: the biz type's own.
-    priority: int | None
-    #: None: as the biz type says.
-    max_attempts: int | None
-    #: Whose job it is, such as a customer: keys of a biz type share it fairly.
-    flow_key: str
-    #: Its own timeout, headers and URL, secrets as ``(hidden)``. None: all as the biz type says.
-    request: Mapping[str, Any] | None = None
+    biz_id: Annotated[str, "The business key, by which its maker knows it."]
+    priority: Annotated[int | None, "0 goes first, 9 last. None: the biz type's own."]
+    max_attempts: Annotated[int | None, "None: as the biz type says."]
+    flow_key: Annotated[str, "Whose job it is, such as a customer: keys of a biz type share it fairly."]
+    request: Annotated[
+        Mapping[str, Any] | None,
+        "Its own timeout, headers and URL, secrets as `(hidden)`. None: all as the biz type says.",
+    ] = None
 
 
 class Field(NamedTuple):

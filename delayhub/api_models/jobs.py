@@ -64,30 +64,21 @@ class JobQuery(DeadJobQuery, total=False):
 class Job(Carries):
     """A job, as it was when the site answered."""
 
-    id: str
+    id: Annotated[str, UUID]
     biz_type: str
-    #: Held until a worker first takes the job.
-    debounce_key: str
+    debounce_key: Annotated[str, "Held until a worker first takes the job."]
     status: JobStatus
-    #: What the caller asked for.
-    due_at: datetime
-    #: What the clock follows: the due time, or the next retry.
-    next_run_at: datetime
-    #: No attempt begins from then on. None: no such end.
-    expires_at: datetime | None
+    due_at: Annotated[datetime, "What the caller asked for."]
+    next_run_at: Annotated[datetime, "What the clock follows: the due time, or the next retry."]
+    expires_at: Annotated[datetime | None, "No attempt begins from then on, unless it is redriven."]
     priority: int
-    #: All attempts ever made.
-    attempts: int
-    redrives: int
-    #: Failures on the site's side; they use no attempts.
-    system_errors: int
-    #: Grows with every change by a person or caller.
-    version: int
+    attempts: Annotated[int, "All attempts ever made."]
+    redrives: Annotated[int, "How often it was redriven."]
+    system_errors: Annotated[int, "Failures on the site's side; they use no attempts."]
+    version: Annotated[int, "Grows with every change by a person or caller."]
     last_error: str
-    #: The number of the series that it is one of. None: of none.
-    series: int | None
-    #: Which of its series. None: of none, or triggered by hand.
-    occurrence_at: datetime | None
+    series: Annotated[int | None, "The number of the series that it is one of. None: of none."]
+    occurrence_at: Annotated[datetime | None, "Which of its series. None: of none, or triggered by hand."]
     created_at: datetime
     updated_at: datetime
     finished_at: datetime | None

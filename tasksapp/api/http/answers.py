@@ -48,7 +48,12 @@ def json_of(model: type, *sources: object, **given: Any) -> dict[str, Any]:
 
 
 def serializer_of(
-    model: type, *, name: str = "", example: Any, own: Mapping[str, Field] | None = None
+    model: type,
+    *,
+    name: str = "",
+    example: Any,
+    own: Mapping[str, Field] | None = None,
+    order: Sequence[str] = (),
 ) -> type[serializers.Serializer[Any]]:
     """What describes answers of the model to OpenAPI.
 
@@ -57,9 +62,10 @@ def serializer_of(
         name: of the schema, where that is another one than the model's.
         example: an answer.
         own: by name, fields of which there is more to say than their types do.
+        order: the names, where JSON has them in another order than the model.
     """
     hints = get_type_hints(model, include_extras=True)
-    made: dict[str, Any] = {each: (own or {}).get(each) or _field(hints[each]) for each in _names(model)}
+    made: dict[str, Any] = {each: (own or {}).get(each) or _field(hints[each]) for each in order or _names(model)}
     about = {"__doc__": model.__doc__, "example": example}
     _described[model] = type(f"{name or model.__name__}Serializer", (serializers.Serializer,), {**about, **made})
     return _described[model]

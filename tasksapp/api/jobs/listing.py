@@ -21,7 +21,7 @@ from tasksapp.api.jobs.query import (
     JobQuery,
     cursor_of,
 )
-from tasksapp.api.jobs.representation import JobSerializer, job_json
+from tasksapp.api.jobs.representation import EXAMPLE, JobSerializer, job_json
 from tasksapp.biz_types.visible import visible_biz_types
 from tasksapp.jobs.job_filter import MOST_IDS
 from tasksapp.jobs.listing import DEADLINE_SECONDS, JobList, TookTooLong
@@ -87,7 +87,7 @@ class JobPageSerializer(serializers.Serializer[Any]):
     @property
     def example(self) -> dict[str, Any]:
         """A last page."""
-        return {"next": None, "results": [JobSerializer.example]}
+        return {"next": None, "results": [EXAMPLE]}
 
     next = serializers.URLField(allow_null=True, help_text="The next page.")
     results = JobSerializer(many=True)

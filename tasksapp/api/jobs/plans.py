@@ -20,7 +20,7 @@ from tasksapp.api.http.json_body import read_object
 from tasksapp.api.http.problems import RETRY_SECONDS, only_known, refused
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.jobs.creation import IDEMPOTENCY_HEADER, idempotency_key
-from tasksapp.api.jobs.representation import CREATED, CreatedJobSerializer, created_text
+from tasksapp.api.jobs.representation import CREATED, created_text
 from tasksapp.api.jobs.requests import JobRequestSerializer, described, job_request
 from tasksapp.conf import options
 from tasksapp.jobs.plans import MOST_STEPS
@@ -90,7 +90,6 @@ _ASK_AGAIN = (
 PlanSerializer = serializer_of(
     answers.Plan,
     example={"biz_id": "order-42", "biz_types": ["order.close"], "jobs": [CREATED]},
-    own={"jobs": serializers.ListField(child=CreatedJobSerializer(), help_text="In the order of the request.")},
 )
 ResolutionSerializer = serializer_of(
     answers.Resolution,

@@ -12,10 +12,12 @@ from typing import Any
 from uuid import UUID
 from zlib import crc32
 
-from django.db.models import CharField, DateTimeField, ForeignKey, IntegerField, UUIDField
+from django.db.models import CharField, DateTimeField, IntegerField, UUIDField
 from rest_framework import serializers
 
+from delayhub.api_models import jobs as answers
 from delayhub.api_models.problems import FieldError
+from tasksapp.api.http.answers import serializer_of
 from tasksapp.api.http.problems import Problem
 from tasksapp.api.http.timestamp import timestamp
 from tasksapp.jobs.creation import Created
@@ -47,16 +49,6 @@ SHOWN = (
 )
 #: What callers call a column, where that is not its name.
 _CALLED = {"series_id": "series"}
-#: What callers are told of a column, where that is not the help text of the model's field.
-_HELP = {
-    "body": "JSON, sent to the receiver as its caller wrote it. Null also for a body of exact bytes.",
-    "request": "Its own timeout, headers and URL, secrets as `(hidden)`. Null: all as the biz type says.",
-    "max_attempts": "Null: as the biz type says.",
-    "series_id": "The number of the series that it is one of. Null: of none.",
-    "occurrence_at": "Which of its series. Null: of none, or triggered by hand.",
-    "system_errors": "Failures on our side; they use no attempts.",
-    "version": "Grows with every change by a person or caller.",
-}
 
 
 def carried_json(series: Series) -> dict[str, Any]:
@@ -173,26 +165,6 @@ _in_order = itemgetter(
 )
 
 
-def described_column(name: str, *, model: type[Job | Series] = Job) -> serializers.Field[Any, Any, Any, Any]:
-    """The field that describes a column to OpenAPI."""
-    column: Any = model._meta.get_field(name)
-    options: dict[str, Any] = {"help_text": _HELP.get(name) or column.help_text or None}
-    if name in _READ:
-        return serializers.JSONField(**options) if name == "body" else serializers.DictField(allow_null=True, **options)
-    if column.null:
-        options["allow_null"] = True
-    match column:
-        case UUIDField():
-            return serializers.UUIDField(**options)
-        case DateTimeField():
-            return serializers.DateTimeField(**options)
-        case IntegerField() | ForeignKey():
-            return serializers.IntegerField(**options)
-        case _ if column.choices:
-            return serializers.ChoiceField(choices=column.choices, **options)
-    return serializers.CharField(allow_blank=column.blank, **options)
-
-
 #: The job that OpenAPI shows.
 _EXAMPLE = Job.of(
     NewJob(
@@ -207,57 +179,11 @@ _EXAMPLE = Job.of(
 )
 
 
-_EXACT = {
-    "body_text": "The exact bytes of the body where they are a text in UTF-8; `body` is null then.",
-    "body_base64": "The exact bytes of the body where they are no text; `body` is null then.",
-    "content_type": "Of the exact bytes. Null: the body is JSON.",
-}
-
-
-def carried_fields() -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-    """What describes to OpenAPI what a series hands on to its jobs."""
-    return {**{name: described_column(name, model=Series) for name in _OF_SERIES}, **exact_fields()}
-
-
-def exact_fields() -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-    """What describes exact bytes."""
-    return {name: serializers.CharField(allow_null=True, help_text=text) for name, text in _EXACT.items()}
-
-
-class JobSerializer(serializers.Serializer[Any]):
-    """A job."""
-
-    example = job_json(_EXAMPLE, biz_type="order.close")
-
-    biz_type = serializers.CharField()
-
-    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """One for each column that is shown, and those that are no columns."""
-        shown = {called: described_column(name) for called, name in zip(NAMES[1:], SHOWN[1:], strict=True)}
-        return {"id": described_column("id"), **super().get_fields(), **shown, **exact_fields()}
-
-
-#: A job that was asked for, as OpenAPI shows it.
-CREATED = {
-    **JobSerializer.example,
-    "created": True,
-    "replaced": False,
-    "armed": True,
-    "past_due": False,
-}
-
-
-class CreatedJobSerializer(JobSerializer):
-    """A job that was asked for."""
-
-    example = CREATED
-
-    created = serializers.BooleanField(help_text="False: an earlier request made it.")
-    replaced = serializers.BooleanField(help_text="It waited under the debounce key, and has this content now.")
-    armed = serializers.BooleanField(allow_null=True, help_text="Whether its timer is set; if not, it will be soon.")
-    past_due = serializers.BooleanField(help_text="Its time had passed already: it fires at once.")
-
-
+#: The same as JSON, as it is read, and as it is answered to who asked for it.
+EXAMPLE = job_json(_EXAMPLE, biz_type="order.close")
+CREATED = {**EXAMPLE, "created": True, "replaced": False, "armed": True, "past_due": False}
+JobSerializer = serializer_of(answers.Job, example=EXAMPLE, order=(*EXAMPLE,))
+CreatedJobSerializer = serializer_of(answers.CreatedJob, example=CREATED, order=(*CREATED,))
 #: The refusal that OpenAPI shows.
 _REFUSED = Problem(
     status=400,
@@ -273,7 +199,7 @@ class BulkAnswerSerializer(serializers.Serializer[Any]):
     @property
     def example(self) -> dict[str, Any]:
         """One that was created, and one that was refused; not made on import, since a problem's type is an address."""
-        created = {"id": JobSerializer.example["id"], "created": True, "replaced": False, "past_due": False}
+        created = {"id": EXAMPLE["id"], "created": True, "replaced": False, "past_due": False}
         return {"created": 1, "refused": 1, "results": [created, {"error": _REFUSED.as_example()}]}
 
     created = serializers.IntegerField()

@@ -10,7 +10,7 @@ from django.utils import timezone
 from delayhub.api_models import series as answers
 from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.timestamp import timestamp
-from tasksapp.api.jobs.representation import carried_fields, carried_json
+from tasksapp.api.jobs.representation import carried_json
 from tasksapp.errors import InvalidSeries
 from tasksapp.models import BizType, Series
 from tasksapp.series.outlook import Preview, coming, words_of
@@ -57,7 +57,7 @@ def _example() -> dict[str, Any]:
     return {**shown, "next_at": "2027-02-01T01:00:00Z", "paused_at": None}
 
 
-JobSeriesSerializer = serializer_of(answers.JobSeries, example=_example(), own=carried_fields())
+JobSeriesSerializer = serializer_of(answers.JobSeries, example=_example())
 SchedulePreviewSerializer = serializer_of(
     answers.SchedulePreview,
     example={
