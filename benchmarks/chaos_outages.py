@@ -30,8 +30,8 @@ from benchmarks.limits_rig import APP, put_right
 from benchmarks.processes import Fleet, told, words_of
 from benchmarks.result import Result, option
 from delayhub.engine import DelayQueue
+from delayhub.engine.key_holders import look_at_keys
 from delayhub.engine.limits import flying_counts
-from delayhub.engine.unique import taken_keys
 from delayhub.local.redis_server import RedisServer
 from tests.waiting import wait_until
 
@@ -122,7 +122,7 @@ def held(server: RedisServer) -> int:
         queue = DelayQueue(client, "celery")
         counts = queue.count()
         messages = counts.waiting + counts.ready + counts.leased + counts.parked + counts.dead
-        return messages + sum(flying_counts(queue).values()) + len(taken_keys(queue))
+        return messages + sum(flying_counts(queue).values()) + len(look_at_keys(queue, limit=1000).found)
 
 
 def main(asked: argparse.Namespace) -> Result:

@@ -25,10 +25,10 @@ from benchmarks.chaos_unique import at_once, written
 from benchmarks.limits_rig import APP, Notes, most_in_a_second
 from benchmarks.processes import Fleet, is_soon, told
 from delayhub.engine import EngineOptions
+from delayhub.engine.key_holders import look_at_keys
 from delayhub.engine.lane_tag import slot_lane, slot_of, tag
 from delayhub.engine.queue_slots import QueueSlots, ask_slots
 from delayhub.engine.spread_queue import find_queue
-from delayhub.engine.unique import taken_keys
 from delayhub.local.redis_server import RedisServer
 from delayhub.redis_cluster import client_of, cluster_pool
 from tests.cluster import LocalCluster
@@ -122,7 +122,9 @@ def _furthest_back(notes: Notes) -> int:
 
 def _unique_left(part: Any) -> int:
     return (
-        len(taken_keys(part)) + int(part.client.exists(part.keys.unique)) + int(part.client.exists(part.keys.followers))
+        len(look_at_keys(part, limit=1000).found)
+        + int(part.client.exists(part.keys.unique))
+        + int(part.client.exists(part.keys.followers))
     )
 
 

@@ -30,7 +30,7 @@ from benchmarks.limits_rig import put_right
 from benchmarks.processes import Fleet, is_soon, told, words_of
 from benchmarks.result import Result, option
 from delayhub.engine import DelayQueue
-from delayhub.engine.unique import taken_keys
+from delayhub.engine.key_holders import look_at_keys
 from delayhub.local.redis_server import RedisServer
 
 #: What each worker is asked for; two have a beat.
@@ -129,7 +129,8 @@ def run(folder: Path, asked: argparse.Namespace) -> dict[str, float]:
         sent.kills = fleet.kills
         is_soon(lambda: not any(queue.count()) and _all_ended(sent, folder), within_seconds=DRAIN_SECONDS)
         return _figures(sent, folder, queue) | {
-            "keys left": len(taken_keys(queue)) + client.exists(queue.keys.unique, queue.keys.followers),
+            "keys left": len(look_at_keys(queue, limit=1000).found)
+            + client.exists(queue.keys.unique, queue.keys.followers),
             "messages left": sum(queue.count()),
             "dead": queue.count().dead,
             "put right": put_right(client),

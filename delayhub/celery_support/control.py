@@ -25,16 +25,20 @@ from delayhub.celery_support.task_limits import TaskLimit, lifted_limits, set_at
 from delayhub.engine import Counts, DelayQueue, Place, due_ms
 from delayhub.engine.entry import text
 from delayhub.engine.fitness import Fitness, examine
+from delayhub.engine.key_holders import KeyHolder, look_at_keys
 from delayhub.engine.keys import LaneKeys, directory
 from delayhub.engine.queue_slots import QueueSlots, checked_number
 from delayhub.engine.task_name import KEY_MARK
-from delayhub.engine.unique import TakenKey, free_key, taken_keys
+from delayhub.engine.unique import free_key
 from delayhub.errors import NotOurBroker, OldWorkersAlive, OptionError
 from delayhub.transport.channel import Channel
 from delayhub.transport.cluster_transport import ClusterChannel
 from delayhub.transport.kombu_migration import Exported, Imported, KombuBroker, KombuCounts, take_lost_leases_back
 
 logger = get_logger(__name__)
+
+#: Unique keys of a queue that are listed.
+MOST_KEYS = 1000
 
 
 class Control(CeleryControl):
@@ -259,13 +263,11 @@ class Control(CeleryControl):
                 raise OptionError(f"{queue} is a timer lane, which has no slots")
             return channel.slot_table.set(queue, checked_number(number))
 
-    def unique_keys(self, queue: str | None = None) -> dict[str, list[TakenKey]]:
+    def unique_keys(self, queue: str | None = None) -> dict[str, list[KeyHolder]]:
         """The unique keys that are taken on each queue, by name (1 000 of a queue); queues without any left out."""
         with self._channel() as channel:
             found = {
-                name: sorted(
-                    (key for part in channel.queue(name).parts for key in taken_keys(part)), key=attrgetter("key")
-                )
+                name: sorted(look_at_keys(channel.queue(name), limit=MOST_KEYS).found, key=attrgetter("key"))
                 for name in self._queues(channel, queue)
             }
         return {name: keys for name, keys in found.items() if keys}

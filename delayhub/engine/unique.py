@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -15,8 +15,6 @@ from delayhub.errors import OptionError
 
 #: The longest unique key, in bytes.
 MAX_KEY_BYTES = 256
-#: Keys that one page of :func:`taken_keys` asks about.
-PAGE = 500
 
 
 class Until(StrEnum):
@@ -99,16 +97,6 @@ class Offered(NamedTuple):
     replaced_payload: bytes = b""
 
 
-class TakenKey(NamedTuple):
-    """A unique key that is taken: by which message, until when, how many others wait for it, and when its time ends."""
-
-    key: str
-    id: str
-    until: Until
-    following: int
-    till_ms: int | None
-
-
 def offer(queue: DelayQueue, entry: Entry, unique: UniqueKey) -> Offered:
     """Stores a message with a unique key, or not, in one step; what became of it.
 
@@ -141,44 +129,6 @@ def free_key(queue: DelayQueue, key: str, *, holder: str = "") -> bool:
     Where a holder is named, the key is freed only if it is still that message's. Each slot has keys of its own.
     """
     return bool(script("free_key").run(queue.client, [queue.keys.base], [key, holder]))
-
-
-def taken_keys(queue: DelayQueue, *, most: int = 1000) -> list[TakenKey]:
-    """The keys that are taken on a queue, by name; no more than ``most`` of them are looked at."""
-    found: list[TakenKey] = []
-    names: list[tuple[str, str]] = []
-    for field, value in queue.client.hscan_iter(queue.keys.unique, match="key:*", count=PAGE):
-        names.append((text(field)[4:], text(value)))
-        if len(names) == most:
-            break
-    for start_at in range(0, len(names), PAGE):
-        found += _taken(queue, names[start_at : start_at + PAGE])
-    return sorted([*found, *_timed(queue, most - len(names))])
-
-
-def _taken(queue: DelayQueue, names: Sequence[tuple[str, str]]) -> Iterator[TakenKey]:
-    ids = [entry_id for _, entry_id in names]
-    with queue.client.pipeline(transaction=False) as pipeline:
-        pipeline.hmget(queue.keys.unique, [f"id:{entry_id}" for entry_id in ids])
-        for key, entry_id in names:
-            pipeline.hexists(queue.keys.payload, entry_id)
-            pipeline.zlexcount(queue.keys.followers, f"[{key}\0", f"({key}\1")
-        abouts, *replies = pipeline.execute()
-    for (key, entry_id), about, exists, count in zip(names, abouts, replies[::2], replies[1::2], strict=True):
-        if exists:  # else a worker of an earlier release has ended it
-            until = Until.START if about and text(about).startswith("s") else Until.END
-            yield TakenKey(key, entry_id, until, count, None)
-
-
-def _timed(queue: DelayQueue, most: int) -> Iterator[TakenKey]:
-    if most <= 0:
-        return
-    seconds, micros = queue.client.time()
-    now_ms = seconds * 1000 + micros // 1000
-    scored: Any = queue.client.zrangebyscore(queue.keys.timed, now_ms, "+inf", start=0, num=most, withscores=True)
-    ids: Any = queue.client.hmget(queue.keys.timed_ids, [key for key, _ in scored]) if scored else []
-    for (key, till), entry_id in zip(scored, ids, strict=True):
-        yield TakenKey(text(key), text(entry_id or b""), Until.TIME, 0, int(till))
 
 
 def _keys(queue: DelayQueue) -> list[str]:

@@ -14,7 +14,8 @@ import delayhub
 from delayhub import Unique
 from delayhub.celery_support.control import Control
 from delayhub.engine import DelayQueue, Place
-from delayhub.engine.unique import offer, taken_keys
+from delayhub.engine.key_holders import look_at_keys
+from delayhub.engine.unique import offer
 from delayhub.errors import OptionError, UniqueInCanvas, UniqueTaken
 from delayhub.transport import channel as channel_module
 from delayhub.transport.envelope import from_payload
@@ -160,7 +161,7 @@ def test_what_others_wait_for_is_stored_and_waits_for_its_key(shop: Celery, queu
     ]
 
     assert set(stored(queue)) == {first.id, *(one.id for one in members)}
-    [taken] = taken_keys(queue)
+    [taken] = look_at_keys(queue, limit=1000).found
     assert (taken.id, taken.following) == (first.id, 5)
 
 

@@ -6,8 +6,9 @@ import pytest
 import redis
 
 from delayhub.engine import DelayQueue, EngineOptions, Entry, Lease, Place
+from delayhub.engine.key_holders import look_at_keys
 from delayhub.engine.keys import QUEUE_PARTS
-from delayhub.engine.unique import Offered, UniqueKey, Until, WhenTaken, free_key, offer, start, taken_keys
+from delayhub.engine.unique import Offered, UniqueKey, Until, WhenTaken, free_key, offer, start
 from delayhub.errors import OptionError
 from tests.fixture_types import Now
 from tests.fixture_types import Until as UntilRedisMs
@@ -34,7 +35,7 @@ def claimed(queue: DelayQueue, *, lease_ms: int | None = None) -> list[Lease]:
 
 def holder(queue: DelayQueue) -> str | None:
     """The id that has the key."""
-    return next((one.id for one in taken_keys(queue) if one.key == "k"), None)
+    return next((one.id for one in look_at_keys(queue, limit=1000).found if one.key == "k"), None)
 
 
 def left(queue: DelayQueue) -> list[bytes]:
@@ -185,7 +186,7 @@ def test_what_may_not_be_refused_waits_and_goes_one_after_the_other(queue: Delay
     assert outcome(queue, "b", "wait") == ("follows", "b")
     assert outcome(queue, "later", "wait", due_ms=now_ms() + 60_000) == ("follows", "later")
     assert outcome(queue, "c", "wait") == ("follows", "c")
-    assert [(one.id, one.following) for one in taken_keys(queue)] == [("a", 3)]
+    assert [(one.id, one.following) for one in look_at_keys(queue, limit=1000).found] == [("a", 3)]
     order = []
     leases = claimed(queue)
 
@@ -277,7 +278,7 @@ def test_a_key_of_a_message_that_an_earlier_release_ended_is_free(queue: DelayQu
     queue.client.hdel(queue.keys.payload, "a")
     queue.client.zrem(queue.keys.ready(0), "a")
 
-    assert taken_keys(queue) == []
+    assert look_at_keys(queue, limit=1000).found == []
     assert outcome(queue, "c") == ("refused", "b")  # which was the first to wait
     assert [lease.id for lease in claimed(queue)] == ["b"]
 
@@ -304,7 +305,7 @@ def test_a_key_that_another_message_has_by_now_is_not_freed(queue: DelayQueue) -
     assert holder(queue) == "b"
     assert not free_key(queue, "timed", holder="a")
     assert free_key(queue, "timed", holder="t")
-    assert [one.key for one in taken_keys(queue)] == ["k"]
+    assert [one.key for one in look_at_keys(queue, limit=1000).found] == ["k"]
 
 
 def test_a_key_whose_time_has_just_passed_is_not_freed(queue: DelayQueue, now_ms: Now, until: UntilRedisMs) -> None:
@@ -324,7 +325,7 @@ def test_a_purge_leaves_the_keys_of_what_consumers_hold(queue: DelayQueue) -> No
 
     assert queue.purge() == 2
 
-    assert [(one.key, one.id, one.following) for one in taken_keys(queue)] == [("k", "a", 0)]
+    assert [(one.key, one.id, one.following) for one in look_at_keys(queue, limit=1000).found] == [("k", "a", 0)]
     queue.acknowledge(leases)
     assert left(queue) == []
 

@@ -15,7 +15,8 @@ from django.test import Client
 from django.urls import reverse
 
 from delayhub.engine import DelayQueue, Entry
-from delayhub.engine.unique import UniqueKey, Until, WhenTaken, offer, taken_keys
+from delayhub.engine.key_holders import look_at_keys
+from delayhub.engine.unique import UniqueKey, Until, WhenTaken, offer
 from tasksapp.admin.audit.words import changes_of, deed_label
 from tasksapp.admin.celery_queues.unique_keys import SHOWN, shown_key
 from tasksapp.models import AuditEntry
@@ -120,7 +121,7 @@ def test_a_viewer_sees_no_key_finds_none_by_its_text_and_frees_none(
     assert "No key was found." in html_of(viewer, q="card-4711")
     assert "m-1" in words_of(html_of(viewer, q="m-1"))
     assert free(viewer, "x:m-1", confirmed="yes").status_code == 403
-    assert [one.id for one in taken_keys(queue)] == ["m-1"]
+    assert [one.id for one in look_at_keys(queue, limit=1000).found] == ["m-1"]
     assert person_with().get(reverse(KEYS), {"queue": "celery"}).status_code == 403
 
 
@@ -136,7 +137,7 @@ def test_who_may_act_but_not_see_arguments_frees_a_key_unseen(
     assert "hidden (9 bytes)" in asked.content.decode()
     assert "card-4711" not in asked.content.decode() + done.content.decode() + choice
     assert "The key is free." in words_of(done.content.decode())
-    assert taken_keys(queue) == []
+    assert look_at_keys(queue, limit=1000).found == []
 
 
 def test_a_key_is_freed_after_a_question_and_that_is_recorded(
@@ -148,13 +149,13 @@ def test_a_key_is_freed_after_a_question_and_that_is_recorded(
 
     (choice,) = choices(html_of(admin_client))
     asked = words_of(free(admin_client, choice).content.decode())
-    assert [one.id for one in taken_keys(queue)] == ["m-1"]
+    assert [one.id for one in look_at_keys(queue, limit=1000).found] == ["m-1"]
     done = words_of(free(admin_client, choice, confirmed="yes", reason="it hangs").content.decode())
 
     assert "order:7" in asked
     assert "the two run beside each other" in asked
     assert "the first message that waits for it has it now" in done
-    assert [one.id for one in taken_keys(queue)] == ["m-2"]
+    assert [one.id for one in look_at_keys(queue, limit=1000).found] == ["m-2"]
     told = AuditEntry.objects.get()
     assert (told.verb, told.what, told.reason) == ("queue.free_key", "celery", "it hangs")
     assert told.after["ids"] == ["m-1"]
@@ -175,7 +176,7 @@ def test_a_key_that_another_message_has_by_now_is_not_freed(queue: DelayQueue, a
     page = words_of(free(admin_client, choice, confirmed="yes").content.decode())
 
     assert "Nothing was freed: that message does not have the key any more." in page
-    assert [one.id for one in taken_keys(queue)] == ["m-2"]
+    assert [one.id for one in look_at_keys(queue, limit=1000).found] == ["m-2"]
     assert not AuditEntry.objects.exists()
 
 
@@ -186,7 +187,7 @@ def test_a_key_that_is_taken_for_a_time_is_freed(queue: DelayQueue, admin_client
     page = words_of(free(admin_client, choice, confirmed="yes").content.decode())
 
     assert "The key is free." in page
-    assert taken_keys(queue) == []
+    assert look_at_keys(queue, limit=1000).found == []
 
 
 @pytest.mark.parametrize("form", [{}, {"queue": "celery"}, {"queue": "celery", "chosen": "x"}, {"chosen": "x:y"}])
@@ -214,7 +215,7 @@ def test_a_key_is_shown_and_freed_whatever_is_in_it(
     assert shown_key(key) == shown
     assert f"<bdi>{shown}</bdi>" in page
     free(admin_client, choices(page)[0], confirmed="yes")
-    assert taken_keys(queue) == []
+    assert look_at_keys(queue, limit=1000).found == []
 
 
 def test_a_search_with_nul_finds_nothing_and_breaks_nothing(queue: DelayQueue, admin_client: Client) -> None:
