@@ -82,7 +82,7 @@ class Moves:
     def move_a_slot(self) -> None:
         """The slot of the second lane goes to another node, key by key, as redis-cli does it."""
         source = self.cluster.owner(self.tags[1])
-        target = next(node for node in self.cluster.masters[:3] if node.running and node is not source)
+        target = next(node for node in self.cluster.masters[:3] if node.pid is not None and node is not source)
         self.cluster.move_slot(key_slot(self.tags[1].encode()), source=source, target=target, batch=1)
         self.note("slot moved by keys")
 

