@@ -1,7 +1,7 @@
 """A tiny run of each benchmark and chaos run of the Makefile, so that they work when they are needed.
 
-Those that prove what no other test does, with real processes that are killed, are a part of ``make test``. The others
-run at night; by day ``test_benchmarks_help.py`` is enough.
+Those of the transport, of a cluster and of jobs are a part of ``make test``, since they kill whatever there is. The
+others run at night; by day each promise has a test of its own room, and ``test_benchmarks_help.py`` imports all.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def test_pages_of_the_admin_ask_few_statements_when_there_are_many_jobs(database
     assert {page["status"] for page in found["pages"].values()} == {200}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_effect_is_made_once_at_a_receiver_that_kills_itself() -> None:
     little = ("--kinds=sqlite", "--jobs=3", "--seconds=1", "--kills=0", "--deaths=0")
     found = figures("chaos", "receivers", *little)
@@ -260,7 +260,7 @@ def test_limits_of_each_flow_key_hold_while_those_that_claim_are_killed() -> Non
     assert 0 < found["most calls in a second"] <= found["rate of a key"] * 1.1 + 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_limit_holds_over_workers_of_which_one_is_killed() -> None:
     # A worker that stands still for less than this lease loses none.
     little = ("--seconds=5", "--kill-every=4", "--only-backlog", "--lease=9", "--keys=200")
@@ -281,7 +281,7 @@ def test_flow_keys_of_tasks_have_a_cost_that_is_measured() -> None:
     assert found["cost"]["bytes, a live key with one parked message"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_two_of_a_unique_key_run_at_once_and_none_is_left_when_a_worker_is_killed() -> None:
     # one worker, killed once at the end
     found = figures("chaos", "unique", "--workers=1", "--seconds=4", "--kill-every=60", "--seed=3")
@@ -292,7 +292,7 @@ def test_no_two_of_a_unique_key_run_at_once_and_none_is_left_when_a_worker_is_ki
     assert found["keys left"] == found["messages left"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_while_the_jobs_are_locked_probes_are_answered_and_creates_told_to_come_again() -> None:
     # its exit code is about each single probe, which a busy machine may hold up
     little = ("--seconds=2", "--rate=30", "--lock-seconds=1")
@@ -306,7 +306,7 @@ def test_while_the_jobs_are_locked_probes_are_answered_and_creates_told_to_come_
     assert found["probes"] >= 4
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_periodic_task_is_published_once_although_a_beat_is_killed() -> None:
     found = figures("chaos", "beat", "--workers=2", "--simulated=50", "--real=0")["jumps"]
 
@@ -328,7 +328,7 @@ def test_limits_and_unique_keys_of_a_queue_in_slots_hold_while_masters_fall() ->
     assert found["messages left"] == found["keys left"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_worker_runs_its_tasks_again_after_redis_was_away() -> None:
     little = ("--schemes=delayhub", "--pools=solo", "--acks=late", "--outages=2")
     found = figures("chaos", "outages", *little)["delayhub solo late"]
@@ -344,7 +344,7 @@ def earlier_release() -> str:
     return EARLIER if subprocess.run(asked, cwd=ROOT, capture_output=True, check=False).returncode == 0 else "HEAD"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_run_what_publishers_of_an_earlier_release_publish() -> None:
     name = "new workers, earlier publishers"
     little = (f"--ref={earlier_release()}", "--seconds=5", "--kill-every=4")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from benchmarks.run import runs
 from tests.repository import ROOT, python_files
 
@@ -40,6 +42,7 @@ sys.exit("cannot be asked: " + ", ".join(wrong) if wrong else 0)
 """
 
 
+@pytest.mark.check
 def test_each_can_be_imported_and_says_what_it_may_be_asked() -> None:
     modules = [path.stem for path in python_files("benchmarks")]
     asked = [path for kind in ("bench", "chaos") for path in runs(kind).values()]

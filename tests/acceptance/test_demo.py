@@ -14,8 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from delayhub.demo.site import SiteOptions
 from delayhub.errors import DataFolderInUse
 from delayhub.local.data_folder import DataFolder
+from tests.kept_folder import PreparedSite
 from tests.migrated_file import put_migrated_file
 from tests.waiting import wait_until
 
@@ -40,15 +42,16 @@ def test_every_job_of_the_demo_ends_as_it_must(tmp_path: Path) -> None:
         pass
 
 
-def test_a_sample_that_was_paused_in_the_admin_is_named(up: Up) -> None:
-    up.process.send_signal(signal.SIGINT)
-    assert up.process.wait(60) == 0
-    with closing(sqlite3.connect(next(up.data.rglob("*.sqlite3")))) as database:
+def test_a_sample_that_was_paused_in_the_admin_is_named(tmp_path: Path) -> None:
+    site = PreparedSite(SiteOptions(data_dir=tmp_path))
+    with site.folder:
+        site.prepare()
+    with closing(sqlite3.connect(tmp_path / "delayhub.sqlite3")) as database:
         database.execute("UPDATE delayhub_biz_type SET paused_until = '9999-12-31' WHERE code = 'order.close'")
         database.execute("UPDATE delayhub_biz_type SET max_attempts = 7 WHERE code = 'invoice.push'")
         database.commit()
 
-    done = subprocess.run([*DEMO, "--data", str(up.data)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([*DEMO, "--data", str(tmp_path)], capture_output=True, text=True, timeout=120, check=False)
 
     assert done.returncode == 1
     assert "order.close is paused; invoice.push has max_attempts 7, not 3: change that back" in done.stderr

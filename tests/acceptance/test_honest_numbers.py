@@ -1,7 +1,7 @@
 """Numbers on the admin's pages while jobs drain: each names its moment, and is what the database had at that moment.
 
 ``HONEST_NUMBERS_JOBS`` says how many jobs drain, and ``DELAYHUB_DATABASE_URL`` on which database; the suite has few
-on SQLite.
+by day, on SQLite.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from delayhub.demo.samples import CLOSE_ORDER
 from delayhub.demo.site import ADMIN_NAME, Site
 from tests.acceptance.site import now, site_in
 from tests.html_form import form_fields
+from tests.property_sizes import examples
 from tests.waiting import wait_until
 
-JOBS = int(os.environ.get("HONEST_NUMBERS_JOBS", "2000"))
+JOBS = int(os.environ.get("HONEST_NUMBERS_JOBS", examples(1_000)))
 #: So that it takes a while, but no more than some minutes.
 PER_SECOND = 125 if JOBS < 20_000 else 250
 PAGES = {

@@ -131,7 +131,7 @@ def processor_seconds(site: Site) -> float:
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(300)  # 20 s on a quiet machine; the processes of two sites take four times as long on a busy one
 def test_hostile_receivers_cost_other_jobs_neither_an_attempt_nor_their_time(tmp_path: Path) -> None:
     """The same jobs fall due at the same moments in a worker whose other receivers are hostile, and in one where not.

@@ -58,7 +58,7 @@ def counted(lines: list[dict[str, Any]], event: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("level", ["DEBUG", "INFO"])
+@pytest.mark.parametrize("level", [pytest.param("DEBUG", marks=pytest.mark.nightly), "INFO"])
 def test_grep_follows_a_job_by_its_id(tmp_path: Path, level: str) -> None:
     settings = {"DELAYHUB_JOB_LOG_LEVEL": level, "DELAYHUB_LOG_FORMAT": "json"}
     with PreparedSite(SiteOptions(data_dir=tmp_path, settings=settings)) as site:

@@ -39,9 +39,9 @@ def browser() -> Iterator[Browser]:
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
-@pytest.fixture(params=["light", "dark"])
+@pytest.fixture(params=["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A page in a light and in a dark system."""
+    """A page in a light and at night in a dark system, which changes how pages look and not what they do."""
     context = browser.new_context(color_scheme=request.param, viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.set_default_timeout(60_000)

@@ -137,6 +137,7 @@ def test_the_first_request_of_a_web_server_loads_no_views(project: dict[str, str
     assert {"tasksapp.admin.jobs.job_admin", "tasksapp.api.urls", "tasksapp.jobs.verbs"} <= loaded
 
 
+@pytest.mark.timing
 def test_a_start_stays_within_its_multiple_of_a_start_of_django_alone() -> None:
     bare = least(set_up(APPS))
 
@@ -146,6 +147,7 @@ def test_a_start_stays_within_its_multiple_of_a_start_of_django_alone() -> None:
     assert ours.memory / bare.memory < MOST_MEMORY
 
 
+@pytest.mark.timing
 def test_the_import_of_delayhub_costs_little_and_loads_nothing_that_it_may_not_need() -> None:
     bare, kombu = least(set_up(APPS)), least("import kombu")
 
