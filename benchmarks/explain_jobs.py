@@ -100,7 +100,7 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
     from tasksapp.sql.count_jobs import count_jobs
     from tasksapp.sql.leases import renew_leases, return_lost_leases
     from tasksapp.sql.pending_rows import Position, count_pending, pages, timer_work
-    from tasksapp.sql.purge_rows import purge_jobs, purge_keys
+    from tasksapp.sql.purge_rows import old_keys, purge, purge_jobs
     from tasksapp.sql.upcoming import count_upcoming
 
     biz_type = BizType.objects.order_by("id")[0]
@@ -130,7 +130,7 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
         "lost leases": lambda: return_lost_leases(now=now, limit=500, max_system_errors=100, using=using),
         "renew 100": lambda: renew_leases([(job.id, job.lease_token or 0, now) for job in running], using=using),
         "purge 500 jobs": lambda: purge_jobs(biz_type.id, before=now - timedelta(days=20), using=using),
-        "purge 500 keys": lambda: purge_keys(before=now, using=using),
+        "purge 500 keys": lambda: purge(old_keys(before=now, using=using)),
         "count all jobs": lambda: count_jobs(clock=lambda: now, using=using, timeout_seconds=600),
         "count the next day": lambda: count_upcoming(
             begin=now, end=now + timedelta(days=1), seconds=300, using=using, timeout_seconds=600

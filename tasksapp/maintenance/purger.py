@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import QuerySet
 
 from delayhub.clock import Clock, moment
 from tasksapp.conf import options
@@ -14,12 +17,11 @@ from tasksapp.models import BizType
 from tasksapp.sql.purge_rows import (
     BATCH_ROWS,
     Purged,
-    count_old_entries,
     count_old_jobs,
-    count_old_keys,
-    purge_entries,
+    old_entries,
+    old_keys,
+    purge,
     purge_jobs,
-    purge_keys,
 )
 from tasksapp.sql.tombstones import prune_tombstones
 
@@ -81,36 +83,32 @@ class Purger:
             while batch.jobs == limit:
                 batch = purge_jobs(biz_type.id, before=before, using=self._using, limit=limit)
                 yield batch
+        for name, rows in self._others(now).items():
+            while gone := purge(rows, limit=limit):
+                yield Purged(**{name: gone})
         if self._only is None:
-            batch = Purged(keys=limit)
-            while batch.keys == limit:
-                batch = purge_keys(before=now, using=self._using, limit=limit)
-                yield batch
             while pruned := prune_tombstones(before=now, using=self._using, limit=limit):
                 yield Purged(tombstones=pruned)
-        if (audit_until := self._audit_until(now)) is not None:
-            batch = Purged(entries=limit)
-            while batch.entries == limit:
-                batch = purge_entries(before=audit_until, using=self._using, limit=limit)
-                yield batch
 
     def count(self) -> dict[str, Purged]:
-        """What would be deleted, by biz type; keys under ''."""
+        """What would be deleted, by biz type; keys and entries under ''."""
         now = self._now()
         counts = {
             biz_type.label: count_old_jobs(biz_type.id, before=before, using=self._using)
             for biz_type, before in self._cuts(now)
         }
-        if self._only is None:
-            counts[""] = count_old_keys(before=now, using=self._using)
-        if (before := self._audit_until(now)) is not None:
-            counts[""] += count_old_entries(before=before, using=self._using)
+        if others := self._others(now):
+            counts[""] = Purged(**{name: rows.count() for name, rows in others.items()})
         return counts
 
-    def _audit_until(self, now: datetime) -> datetime | None:
-        """Entries of the audit from before then are deleted; None where none are."""
-        days = options().audit_days
-        return now - timedelta(days=days) if days and self._only is None else None
+    def _others(self, now: datetime) -> dict[str, QuerySet[Any]]:
+        """What is old enough beside jobs, as ``Purged`` names it."""
+        if self._only is not None:
+            return {}
+        found: dict[str, QuerySet[Any]] = {"keys": old_keys(before=now, using=self._using)}
+        if days := options().audit_days:
+            found["entries"] = old_entries(before=now - timedelta(days=days), using=self._using)
+        return found
 
     def _cuts(self, now: datetime) -> Iterator[tuple[BizType, datetime]]:
         """Each biz type that limits how long its jobs are kept, and until when those must have ended."""

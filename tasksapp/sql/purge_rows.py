@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connections, transaction
+from django.db.models import QuerySet
 
 from tasksapp.models import Attempt, AuditEntry, IdempotencyKey, Job
 
@@ -69,29 +70,19 @@ def count_old_jobs(biz_type_id: int, *, before: datetime, using: str) -> Purged:
     return Purged(old.count(), attempts.count())
 
 
-def purge_keys(*, before: datetime, using: str, limit: int = BATCH_ROWS) -> Purged:
-    """Deletes up to ``limit`` idempotency keys that expired before then."""
-    with transaction.atomic(using=using):
-        old = IdempotencyKey.objects.using(using).filter(expires_at__lt=before).order_by("expires_at", "id")
-        ids = list(old.select_for_update(skip_locked=True).values_list("id", flat=True)[:limit])
-        gone, _ = IdempotencyKey.objects.using(using).filter(id__in=ids).delete()
-    return Purged(keys=gone)
+def old_keys(*, before: datetime, using: str) -> QuerySet[IdempotencyKey]:
+    """The idempotency keys that expired before then, the oldest first."""
+    return IdempotencyKey.objects.using(using).filter(expires_at__lt=before).order_by("expires_at", "id")
 
 
-def count_old_keys(*, before: datetime, using: str) -> Purged:
-    """How many keys would be deleted."""
-    return Purged(keys=IdempotencyKey.objects.using(using).filter(expires_at__lt=before).count())
+def old_entries(*, before: datetime, using: str) -> QuerySet[AuditEntry]:
+    """The entries of the audit from before then, the oldest first."""
+    return AuditEntry.objects.using(using).filter(at__lt=before).order_by("at")
 
 
-def purge_entries(*, before: datetime, using: str, limit: int = BATCH_ROWS) -> Purged:
-    """Deletes up to ``limit`` entries of the audit from before then."""
-    with transaction.atomic(using=using):
-        old = AuditEntry.objects.using(using).filter(at__lt=before).order_by("at")
-        ids = list(old.select_for_update(skip_locked=True).values_list("id", flat=True)[:limit])
-        gone, _ = AuditEntry.objects.using(using).filter(id__in=ids).delete()
-    return Purged(entries=gone)
-
-
-def count_old_entries(*, before: datetime, using: str) -> Purged:
-    """How many entries would be deleted."""
-    return Purged(entries=AuditEntry.objects.using(using).filter(at__lt=before).count())
+def purge(rows: QuerySet[Any], *, limit: int = BATCH_ROWS) -> int:
+    """Deletes up to ``limit`` of the rows, and gives back how many; those that others have locked stay."""
+    with transaction.atomic(using=rows.db):
+        ids = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True)[:limit])
+        gone: int = rows.model._default_manager.using(rows.db).filter(pk__in=ids).delete()[0]
+    return gone

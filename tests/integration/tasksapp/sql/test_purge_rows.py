@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, Status
-from tasksapp.sql.purge_rows import Purged, count_old_jobs, count_old_keys, purge_jobs, purge_keys
+from tasksapp.sql.purge_rows import Purged, count_old_jobs, old_keys, purge, purge_jobs
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.stored_jobs import ended
 from tests.job_rows import store_job
@@ -63,8 +63,10 @@ def test_keys_that_expired_go_a_batch_at_a_time(biz_type: BizType) -> None:
     for key, days in (("0", -2), ("1", -1), ("2", 1)):
         IdempotencyKey.objects.create(biz_type=biz_type, key=key, job_id=UUID(int=0), expires_at=now + days * DAY)
 
-    assert count_old_keys(before=now, using="default") == Purged(keys=2)
-    assert purge_keys(before=now, using="default", limit=1) == Purged(keys=1)
-    assert purge_keys(before=now, using="default") == Purged(keys=1)
+    old = old_keys(before=now, using="default")
+    assert [key.key for key in old] == ["0", "1"]
+    assert purge(old, limit=1) == 1
+    assert purge(old) == 1
+    assert purge(old) == 0
 
     assert IdempotencyKey.objects.get().key == "2"
