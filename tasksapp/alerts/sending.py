@@ -13,12 +13,10 @@ from uuid import UUID
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 
-import delayhub
-from delayhub.clock import SystemClock
 from tasksapp.alerts.composer import Channel, Composed
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
-from tasksapp.delivery.callback import Callback, Target
+from tasksapp.delivery.callback import Target
 from tasksapp.delivery.outcomes import Delivered, GiveUp, Retry, Returned
 from tasksapp.delivery.single_callback import send_single
 
@@ -67,32 +65,19 @@ def _message_id(uid: UUID) -> str:
 
 
 async def _post(message: Composed, secrets: Sequence[str]) -> str:
-    clock, now = SystemClock(), options()
-    address = message.recipient.address
-    now_ms = clock.now_ms()
-    callback = Callback(
-        job_id=str(message.uid),
-        token=0,
-        target=Target(
+    now, address = options(), message.recipient.address
+    result = await send_single(
+        Target(
             biz_type="delayhub.alerts",
             url=address,
             host=urlsplit(address).netloc,
             secrets=tuple(secrets),
             timeout_seconds=SECONDS,
         ),
-        body=json.dumps(message.payload, ensure_ascii=False).encode(),
-        due_ms=now_ms,
-        run_at_ms=now_ms,
-        attempt=1,
-        max_attempts=1,
-        lease_ends=clock.monotonic() + SECONDS,
-    )
-    result = await send_single(
-        callback,
+        json.dumps(message.payload, ensure_ascii=False).encode(),
+        message_id=str(message.uid),
         guard=AddressGuard(now.allowed_networks),
-        clock=clock,
         response_bytes=now.response_bytes,
-        user_agent=f"DelayHub/{delayhub.__version__}",
     )
     match result.outcome:
         case Delivered():

@@ -16,8 +16,6 @@ from threading import BoundedSemaphore
 from django.db import router
 from django.utils import timezone
 
-import delayhub
-from delayhub.clock import SystemClock
 from delayhub.failure_limit import FailureLimit
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
@@ -25,7 +23,7 @@ from tasksapp.access.audit import Deed
 from tasksapp.biz_types.target import target_of
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
-from tasksapp.delivery.callback import Callback
+from tasksapp.delivery.callback import Target
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
 from tasksapp.delivery.sent_request import SentRequest
 from tasksapp.delivery.single_callback import send_single
@@ -109,26 +107,12 @@ def send_sample(biz_type: BizType, *, body: str) -> SampleAnswer:
     target = target_of(biz_type, now=timezone.now())
     # Nothing of it is stored, and pages hide values of headers from those who may not change the biz type.
     target = replace(target, timeout_seconds=min(target.timeout_seconds, LONGEST_SECONDS), unshown=frozenset())
-    clock = SystemClock()
-    now_ms = clock.now_ms()
-    callback = Callback(
-        job_id=str(new_job_id()),
-        token=0,
-        target=target,
-        body=body.encode(),
-        due_ms=now_ms,
-        run_at_ms=now_ms,
-        attempt=1,
-        max_attempts=1,
-        is_test=True,
-        lease_ends=clock.monotonic() + target.timeout_seconds,
-    )
     if not _free.acquire(blocking=False):
         raise Busy
     try:
         # A thread of its own, since an event loop cannot run inside another one.
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="delayhub-sample-call") as thread:
-            return thread.submit(asyncio.run, _send(callback)).result()
+            return thread.submit(asyncio.run, _send(target, body)).result()
     finally:
         _free.release()
 
@@ -149,11 +133,16 @@ class _NotingGuard(AddressGuard):
         self.verdict = AddressVerdict.ALLOWED
 
 
-async def _send(callback: Callback) -> SampleAnswer:
-    now, user_agent = options(), f"DelayHub/{delayhub.__version__}"
+async def _send(target: Target, body: str) -> SampleAnswer:
+    now = options()
     guard = _NotingGuard(now.allowed_networks)
     result = await send_single(
-        callback, guard=guard, clock=SystemClock(), response_bytes=now.response_bytes, user_agent=user_agent
+        target,
+        body.encode(),
+        message_id=str(new_job_id()),
+        guard=guard,
+        response_bytes=now.response_bytes,
+        is_test=True,
     )
     return _answer(result, address=guard.verdict)
 

@@ -10,6 +10,7 @@ import ssl
 
 import aiohttp
 
+import delayhub
 from delayhub.clock import Clock
 from delayhub.webhooks.public_key import sign_by_keys
 from delayhub.webhooks.signature import BadSecret, sign
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 MAX_HEADERS, MAX_HEADER_LENGTH = 50, 500
 #: Targets whose routes are remembered; each edit of a biz type makes another.
 MAX_ROUTES = 1_000
+#: What receivers see.
+USER_AGENT = f"DelayHub/{delayhub.__version__}"
 
 
 class Sender:
@@ -37,12 +40,10 @@ class Sender:
         guard: says which addresses may be connected to.
         clock: tells the time for signatures and lateness.
         response_bytes: how much of a response body is read and kept.
-        user_agent: what receivers see.
     """
 
-    def __init__(self, *, guard: AddressGuard, clock: Clock, response_bytes: int, user_agent: str = "DelayHub") -> None:
+    def __init__(self, *, guard: AddressGuard, clock: Clock, response_bytes: int) -> None:
         self._clock = clock
-        self._user_agent = user_agent
         self._pooled = Connections(guard, keep=True, answer_bytes=response_bytes)
         # For callbacks that must not be sent on a connection which the server may just be closing.
         self._fresh = Connections(guard, keep=False, answer_bytes=response_bytes)
@@ -100,7 +101,7 @@ class Sender:
             return known[1]
         if len(self._routes) >= MAX_ROUTES:
             self._routes.clear()
-        route = Route(target, user_agent=self._user_agent)
+        route = Route(target, user_agent=USER_AGENT)
         self._routes[id(target)] = target, route
         return route
 

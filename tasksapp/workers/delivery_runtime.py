@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from django.db import Error, router
 
-import delayhub
 from delayhub.telemetry import tracing
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
@@ -86,7 +85,6 @@ class DeliveryRuntime:
             guard=AddressGuard(options().allowed_networks),
             clock=self.clock,
             response_bytes=options().response_bytes,
-            user_agent=f"DelayHub/{delayhub.__version__}",
         )
         # Whether the process traces is asked at each callback: a worker's child may set that up later than this.
         return TracedSender(sender) if tracing.is_installed() else sender
