@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -16,44 +15,10 @@ from tasksapp.metrics.series import OTHERS, BizTypeSeries
 from tasksapp.models import Pulse, PulseTotal, Status
 from tasksapp.stats.counts import BizTypeCounts, read_counts
 from tasksapp.stats.histogram import AN_OCTAVE, middle_ms
-
-_LATENESS, _DURATION = Pulse.Kind.LATENESS, Pulse.Kind.DURATION
-
-
-@dataclass(slots=True)
-class Totals:
-    """What was counted of one biz type, or of several.
-
-    Args:
-        counts: jobs and attempts by the kind of pulse, and milliseconds.
-        failures: failed attempts by error class.
-        lateness: attempts by the bucket of their lateness.
-        duration: attempts by the bucket of their duration.
-    """
-
-    counts: Counter[str] = field(default_factory=Counter)
-    failures: Counter[str] = field(default_factory=Counter)
-    lateness: Counter[int] = field(default_factory=Counter)
-    duration: Counter[int] = field(default_factory=Counter)
-
-    @property
-    def lateness_ms(self) -> int:
-        """How late all attempts began, all together, within 9 %."""
-        return sum(middle_ms(bucket) * count for bucket, count in self.lateness.items())
-
-    def add(self, kind: str, key: str, count: int) -> None:
-        """Adds a counter."""
-        if kind == _LATENESS:
-            self.lateness[int(key)] += count
-        elif kind == _DURATION:
-            self.duration[int(key)] += count
-        else:
-            self.counts[kind] += count
-            if kind == Pulse.Kind.FAILED:
-                self.failures[key] += count
+from tasksapp.stats.pulses import Tally
 
 
-def read_totals(own: Collection[int], *, with_others: bool, using: str | None = None) -> dict[int | None, Totals]:
+def read_totals(own: Collection[int], *, with_others: bool, using: str | None = None) -> dict[int | None, Tally]:
     """The totals of each of these biz types, and under None those of all others together; by one or two queries.
 
     Args:
@@ -61,7 +26,7 @@ def read_totals(own: Collection[int], *, with_others: bool, using: str | None = 
         with_others: whether there are others.
         using: the database.
     """
-    found: dict[int | None, Totals] = defaultdict(Totals)
+    found: dict[int | None, Tally] = defaultdict(Tally)
     rows = PulseTotal.objects.using(using).order_by()
     for biz_type_id, kind, key, count in rows.filter(biz_type_id__in=own).values_list(
         "biz_type_id", "kind", "key", "count"
@@ -120,16 +85,21 @@ def _totals(series: BizTypeSeries, *, using: str) -> Iterator[Any]:
     lateness, duration = catalogue.LATENESS.family(), catalogue.DURATION.family()
     failures: Counter[str] = Counter()
     for labels in series:
-        totals = by_labels.get(labels, Totals())
+        totals = by_labels.get(labels, Tally())
         created.add_metric(labels, totals.counts[Pulse.Kind.CREATED])
         attempts.add_metric([*labels, "succeeded"], totals.counts[Pulse.Kind.SUCCEEDED])
         attempts.add_metric([*labels, "failed"], totals.counts[Pulse.Kind.FAILED])
         died.add_metric(labels, totals.counts[Pulse.Kind.DEAD])
-        lateness.add_metric(labels, buckets(totals.lateness, LATENESS_ENDS), totals.lateness_ms / 1000)
+        lateness.add_metric(labels, buckets(totals.lateness, LATENESS_ENDS), _summed_ms(totals.lateness) / 1000)
         busy = totals.counts[Pulse.Kind.BUSY]
         duration.add_metric(labels, buckets(totals.duration, DURATION_ENDS), busy / 1000)
         failures += totals.failures
     yield from (created, attempts, died, lateness, duration, _failures(failures))
+
+
+def _summed_ms(counts: Mapping[int, int]) -> int:
+    """All times of a histogram together, within 9 %."""
+    return sum(middle_ms(bucket) * count for bucket, count in counts.items())
 
 
 def buckets(counts: Mapping[int, int], ends: tuple[int, ...]) -> list[tuple[str, float]]:

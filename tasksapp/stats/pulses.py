@@ -87,7 +87,7 @@ def read_series(
         using: the database.
     """
     since, step = floor(since, MINUTE), timedelta(seconds=step_seconds)
-    tallies: dict[int, _Tally] = defaultdict(_Tally)
+    tallies: dict[int, Tally] = defaultdict(Tally)
     ranges = [
         _pulses(Q(span_seconds=span, at__gte=begin, at__lt=end), biz_type_id=biz_type_id, among=among, using=using)
         .values_list("at", "kind", "key")
@@ -101,25 +101,10 @@ def read_series(
     return [tallies[number].point(since + number * step) for number in range(steps)]
 
 
-def read_summary(*, biz_type_id: int | None = None, minutes: int = 5, using: str | None = None) -> PulseSummary:
-    """The last minutes of one biz type, or of all together."""
-    since, seconds = lately(minutes)
-    rows = _minutes(since, biz_type_id=biz_type_id, using=using)
-    tally = _Tally()
-    for kind, key, count in rows.values_list("kind", "key").annotate(Sum("count")):
-        tally.add(kind, key, count)
-    return tally.summary(seconds)
-
-
-def summaries(minutes: int = 5, *, using: str | None = None) -> dict[int, PulseSummary]:
-    """The last minutes, by the id of the biz type, for those that had attempts; by one query."""
-    return total_and_summaries(minutes, using=using)[1]
-
-
-def total_and_summaries(
+def summaries(
     minutes: int = 5, *, among: Collection[int] | None = None, using: str | None = None
 ) -> tuple[PulseSummary, dict[int, PulseSummary]]:
-    """The last minutes of all biz types together, and by the id of the biz type; by one query.
+    """The last minutes of all biz types together, and by the id of the biz type those that had attempts; by one query.
 
     Args:
         minutes: how many.
@@ -127,8 +112,8 @@ def total_and_summaries(
         using: the database.
     """
     since, seconds = lately(minutes)
-    total, tallies = _Tally(), defaultdict[int, _Tally](_Tally)
-    rows = _minutes(since, biz_type_id=None, among=among, using=using)
+    total, tallies = Tally(), defaultdict[int, Tally](Tally)
+    rows = _pulses(Q(span_seconds=MINUTE, at__gte=since), biz_type_id=None, among=among, using=using)
     for biz_type_id, kind, key, count in rows.values_list("biz_type_id", "kind", "key").annotate(Sum("count")):
         total.add(kind, key, count)
         tallies[biz_type_id].add(kind, key, count)
@@ -136,19 +121,34 @@ def total_and_summaries(
 
 
 @dataclass(slots=True)
-class _Tally:
-    """What some pulses add up to."""
+class Tally:
+    """What some pulses add up to.
+
+    Args:
+        counts: jobs and attempts by the kind of pulse, and milliseconds.
+        failures: failed attempts by error class.
+        lateness: attempts by the bucket of their lateness.
+        duration: attempts by the bucket of their duration.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
     lateness: Counter[int] = field(default_factory=Counter)
+    duration: Counter[int] = field(default_factory=Counter)
 
     def add(self, kind: str, key: str, count: int) -> None:
+        """Adds a counter."""
         if kind == Pulse.Kind.LATENESS:
             self.lateness[int(key)] += count
+        elif kind == Pulse.Kind.DURATION:
+            self.duration[int(key)] += count
         else:
             self.counts[kind] += count
+            if kind == Pulse.Kind.FAILED:
+                self.failures[key] += count
 
     def point(self, at: datetime) -> PulsePoint:
+        """The point of a series."""
         return PulsePoint(
             at,
             self.counts[Pulse.Kind.SUCCEEDED],
@@ -159,6 +159,7 @@ class _Tally:
         )
 
     def summary(self, seconds: float) -> PulseSummary:
+        """The summary of so many seconds."""
         attempts = sum(self.counts[kind] for kind in _ATTEMPTS)
         return PulseSummary(
             self.counts[Pulse.Kind.SUCCEEDED] * 60 / seconds,
@@ -184,12 +185,6 @@ def _stretches(
             break
     if since < until:
         yield MINUTE, since, until
-
-
-def _minutes(
-    since: datetime, *, biz_type_id: int | None, among: Collection[int] | None = None, using: str | None
-) -> QuerySet[Pulse]:
-    return _pulses(Q(span_seconds=MINUTE, at__gte=since), biz_type_id=biz_type_id, among=among, using=using)
 
 
 def _pulses(

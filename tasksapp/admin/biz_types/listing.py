@@ -45,7 +45,7 @@ class BizTypeChangeList(ChangeList):
         """Reads the page's biz types and their numbers."""
         super().get_results(request)
         self.result_list: Any = list(self.result_list)
-        counts, lately, now = read_counts(), summaries(), timezone.now()
+        counts, lately, now = read_counts(), summaries()[1], timezone.now()
         breakers, lonely = open_breakers(self.result_list) or {}, without_puller(self.result_list)
         for biz_type in self.result_list:
             biz_type.listed = ListedNumbers(

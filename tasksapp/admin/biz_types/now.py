@@ -35,7 +35,7 @@ from tasksapp.biz_types.pullers import without_puller
 from tasksapp.jobs.retry_policy import RetryPolicy, schedule_of
 from tasksapp.models import AuditEntry, BizType
 from tasksapp.stats.drain import forecast, read_known
-from tasksapp.stats.pulses import read_summary
+from tasksapp.stats.pulses import summaries
 
 #: Entries of the audit that the page shows.
 DEEDS = 5
@@ -93,7 +93,7 @@ class Now(BizTypePages):
         return flow_state(biz_type, (breakers or {}).get(biz_type.queue), lacks_puller=lonely, now=now)
 
     def _tiles(self, biz_type: BizType, known: Any) -> list[Tile]:
-        found, lately = known.counts.of(biz_type.pk), read_summary(biz_type_id=biz_type.pk)
+        found, lately = known.counts.of(biz_type.pk), summaries(among=[biz_type.pk])[0]
         site, now = self.admin_site.name, timezone.now()
 
         def count(value: int) -> str:

@@ -26,7 +26,7 @@ from tasksapp.biz_types.pullers import without_puller
 from tasksapp.models import BizType
 from tasksapp.stats.counts import Counts, read_counts
 from tasksapp.stats.issues import open_issues
-from tasksapp.stats.pulses import PulseSummary, total_and_summaries
+from tasksapp.stats.pulses import PulseSummary, summaries
 
 #: Biz types that are shown at first, where not more of them are urgent, and those that one page of all shows.
 FEW_BIZ_TYPES, BIZ_TYPES_SHOWN = 8, 25
@@ -46,7 +46,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     site, now = site_name(request), timezone.now()
     health = health_of(request)
     counts = read_counts()
-    total, by_biz_type = total_and_summaries()
+    total, by_biz_type = summaries()
     biz_types = {biz_type.pk: biz_type for biz_type in BizType.objects.select_related("tenant").order_by("code")}
     breakers = open_breakers(biz_types.values()) if has_redis(health) else None
     issues, alerts = open_issues(biz_types=biz_types), open_alerts()

@@ -35,7 +35,7 @@ from tasksapp.stats.counts import Counts, read_counts
 from tasksapp.stats.delivery_health import delivery_health
 from tasksapp.stats.drain import ahead, forecast, peaks_with, read_known
 from tasksapp.stats.issues import open_issues
-from tasksapp.stats.pulses import HOURS_KEPT, PulseSummary, read_series, total_and_summaries
+from tasksapp.stats.pulses import HOURS_KEPT, PulseSummary, read_series, summaries
 
 #: Steps of one series.
 MOST_POINTS = 1_500
@@ -57,7 +57,7 @@ class StatsViews(ApiViewSet):
         """How many jobs wait, run and are dead, and how the last five minutes were."""
         biz_types = _asked(request, Parameters(request, {"biz_type"}))
         counts = read_counts()
-        total, summaries = total_and_summaries(among=list(biz_types))
+        total, by_biz_type = summaries(among=list(biz_types))
         own = Counts(counts.as_of, {key: counts.of(key) for key in biz_types}, counts.bound)
         return Response(
             {
@@ -65,7 +65,7 @@ class StatsViews(ApiViewSet):
                 "bounded": own.bound is not None,
                 "total": numbers_json(own.total, total),
                 "biz_types": [
-                    {"biz_type": biz_type.code, **numbers_json(own.of(key), summaries.get(key, PulseSummary()))}
+                    {"biz_type": biz_type.code, **numbers_json(own.of(key), by_biz_type.get(key, PulseSummary()))}
                     for key, biz_type in biz_types.items()
                 ],
             }

@@ -12,7 +12,7 @@ from django.utils import timezone
 from tasksapp.models import BizType, Pulse
 from tasksapp.stats import pulses as module
 from tasksapp.stats.histogram import bucket_of
-from tasksapp.stats.pulses import PulsePoint, floor, read_series, read_summary, settled_until, summaries
+from tasksapp.stats.pulses import PulsePoint, floor, read_series, settled_until, summaries
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db
@@ -102,18 +102,17 @@ def test_the_last_minutes_are_summed_up(
     pulse(other, at, 1)
 
     with django_assert_num_queries(1):
-        by_biz_type = summaries(minutes=5)
+        total, by_biz_type = summaries(minutes=5)
 
     own = by_biz_type[biz_type.id]
     # five and a half minutes, of which the last five seconds are not written yet
     assert own.done_per_minute == pytest.approx(600 * 60 / 325)
     assert (own.failing_share, own.lateness_p50_ms, own.lateness_p99_ms) == (0.25, 0, 0)
     assert by_biz_type[other.id].failing_share == 0
-    assert read_summary(biz_type_id=biz_type.id) == own
-    assert read_summary().done_per_minute == pytest.approx(601 * 60 / 325)
+    assert summaries(among=[biz_type.id])[0] == own
+    assert total.done_per_minute == pytest.approx(601 * 60 / 325)
 
 
 def test_where_nothing_ran_there_is_no_share(biz_type: BizType) -> None:
-    assert summaries() == {}
-    assert read_summary() == (0.0, None, None, None)
+    assert summaries() == ((0.0, None, None, None), {})
     assert read_series(biz_type_id=None, since=NOW, until=NOW - HOUR, step_seconds=60) == []
