@@ -18,7 +18,8 @@ from tasksapp.health.lock_waits import give_way_to_pooler
 from tasksapp.models import Job
 from tasksapp.sql.driver.own_thread import OwnThread
 from tasksapp.stats.database_lock import lock_on_jobs
-from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState, ask_redis, delivery_health, waits_for
+from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState, delivery_health, waits_for
+from tasksapp.stats.timer_server import ask_redis
 
 logger = logging.getLogger(__name__)
 

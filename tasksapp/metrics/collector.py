@@ -10,8 +10,6 @@ from typing import Any
 
 import redis
 from django.db import DatabaseError, connections, router
-from django.db.models import DurationField, ExpressionWrapper, F
-from django.db.models.functions import Now
 from prometheus_client.registry import Collector
 
 import delayhub
@@ -21,8 +19,9 @@ from tasksapp.metrics import catalogue
 from tasksapp.metrics.job_numbers import job_numbers
 from tasksapp.metrics.redis_numbers import gate_numbers, lane_numbers, queue_numbers, worker_numbers
 from tasksapp.metrics.series import BizTypeSeries
-from tasksapp.models import Job, LoaderReport
+from tasksapp.models import Job
 from tasksapp.stats.delivery_health import DeliveryState, delivery_health
+from tasksapp.stats.timer_server import loaders_seen
 from tasksapp.timers.lanes import watched
 
 logger = logging.getLogger(__name__)
@@ -134,11 +133,8 @@ def _own_connections() -> Iterator[None]:
 
 
 def _loader_age(*, using: str) -> Iterator[Any]:
-    reports = LoaderReport.objects.using(using).order_by("-seen_at")
-    # By the clock of the database, which wrote them.
-    age = reports.values_list(ExpressionWrapper(Now() - F("seen_at"), output_field=DurationField()), flat=True).first()
-    if age is not None:
-        yield catalogue.LOADER_AGE.of(max(0.0, age.total_seconds()))
+    for loader in loaders_seen(using=using)[:1]:
+        yield catalogue.LOADER_AGE.of(max(0.0, loader.age.total_seconds()))
 
 
 def _state() -> Any:

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from delayhub.celery_support.backlog import backlogs
 from tasksapp.biz_types.breaker import read_breakers
-from tasksapp.conf import options
 from tasksapp.metrics import catalogue
 from tasksapp.metrics.series import OTHERS, BizTypeSeries
 from tasksapp.queues.celery_broker import NoBroker, celery_broker
 from tasksapp.queues.heartbeats import read_workers
+from tasksapp.stats.timer_server import look_at_timers
 from tasksapp.timers.lanes import watched_lane
 
 #: Queues with series of their own, by name; queues with generated names could be thousands.
@@ -32,19 +32,12 @@ _PARTS = (
 
 def lane_numbers() -> Iterator[Any]:
     """The families of lanes and of the loader's seat, by one round trip. Raises what Redis raises."""
-    lanes = [watched_lane(name) for name in options().lanes]
-    with lanes[0].client.pipeline(transaction=False) as pipeline:
-        pipeline.time()
-        pipeline.exists(lanes[0].keys.loader)
-        for lane in lanes:
-            pipeline.get(lane.keys.claimed)
-        (seconds, micros), seated, *claimed = pipeline.execute()
-    now_ms = seconds * 1000 + micros // 1000
-    yield catalogue.LOADER_SEATED.of(seated)
+    found = look_at_timers()
+    yield catalogue.LOADER_SEATED.of(found.has_loader)
     ages = catalogue.CLAIM_AGE.family()
-    for lane, at_ms in zip(lanes, claimed, strict=True):
-        if at_ms is not None:
-            ages.add_metric([lane.name], max(0, now_ms - int(at_ms)) / 1000)
+    for lane, claimed_at in found.claimed.items():
+        if claimed_at is not None:
+            ages.add_metric([lane], max(0.0, (found.now - claimed_at).total_seconds()))
     yield ages
 
 

@@ -10,22 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
 
 import redis
 from django.db import DatabaseError, router
-from django.db.models import DurationField, ExpressionWrapper, F
-from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from delayhub.clock import moment
-from tasksapp.conf import options
-from tasksapp.models import Job, LoaderReport
+from tasksapp.models import Job
 from tasksapp.stats.database_lock import TableLock, lock_on_jobs
+from tasksapp.stats.timer_server import LoaderSeen, TimerServer, loaders_seen, look_at_timers
 from tasksapp.timers.broker import timer_address
 from tasksapp.timers.fitness import settings_faults
-from tasksapp.timers.lanes import watched, watched_lane
+from tasksapp.timers.lanes import watched
 
 #: Workers with a free slot ask for timers once a second, and loaders report every two: longer silence means something.
 SILENCE = timedelta(seconds=5)
@@ -84,7 +80,7 @@ def delivery_health() -> DeliveryHealth:
     It asks the database and Redis once, and waits a second for Redis at most; once in a few seconds while it hangs.
     """
     try:
-        reports = _read_reports()
+        reports = loaders_seen(using=router.db_for_write(Job))
     except DatabaseError as error:
         return DeliveryHealth(
             state=DeliveryState.DATABASE_AWAY,
@@ -97,7 +93,7 @@ def delivery_health() -> DeliveryHealth:
             sentence=_("no job is delivered: the settings name no Redis for them, and “manage.py check” says why"),
         )
     try:
-        judged = _judged(watched(_look), reports)
+        judged = _judged(watched(look_at_timers), reports)
     except (redis.RedisError, OSError) as error:
         return DeliveryHealth(
             state=DeliveryState.REDIS_AWAY,
@@ -126,70 +122,16 @@ def waits_for(lock: TableLock) -> DeliveryHealth:
     )
 
 
-def ask_redis() -> None:
-    """Asks the timers' Redis for a sign of life. Raises RedisError, OSError or OptionError where there is none."""
-    watched_lane(options().lanes[0]).client.ping()
-
-
-class _Timers(NamedTuple):
-    """What the timers' Redis says.
-
-    Args:
-        now: its time.
-        claimed: by lane, when a worker last asked for timers; None where none ever did.
-        epoch: that of the timers.
-        has_loader: whether a loader holds the seat.
-    """
-
-    now: datetime
-    claimed: dict[str, datetime | None]
-    epoch: str | None
-    has_loader: bool
-
-
-class _Report(NamedTuple):
-    """A report of a loader, and how old it is."""
-
-    epoch: str
-    redis: str
-    worker: str
-    age: timedelta
-
-
-def _read_reports() -> list[_Report]:
-    reports = LoaderReport.objects.using(router.db_for_write(Job))
-    # The database's clock, which wrote them: that of this machine may differ.
-    aged = reports.annotate(age=ExpressionWrapper(Now() - F("seen_at"), output_field=DurationField()))
-    return [_Report(*row) for row in aged.order_by("-seen_at").values_list("epoch", "redis", "worker", "age")]
-
-
-def _look() -> _Timers:
-    lanes = [watched_lane(name) for name in options().lanes]
-    with lanes[0].client.pipeline(transaction=False) as pipeline:
-        pipeline.time()
-        pipeline.get(lanes[0].keys.epoch)
-        pipeline.exists(lanes[0].keys.loader)
-        for lane in lanes:
-            pipeline.get(lane.keys.claimed)
-        (seconds, micros), epoch, has_loader, *claimed = pipeline.execute()
-    return _Timers(
-        now=moment(seconds * 1000 + micros // 1000),
-        claimed={
-            lane.name: None if at_ms is None else moment(int(at_ms)) for lane, at_ms in zip(lanes, claimed, strict=True)
-        },
-        epoch=None if epoch is None else epoch.decode(),
-        has_loader=bool(has_loader),
-    )
-
-
-def _judged(found: _Timers, reports: Sequence[_Report]) -> DeliveryHealth:
+def _judged(found: TimerServer, reports: Sequence[LoaderSeen]) -> DeliveryHealth:
     silent = {lane: at for lane, at in found.claimed.items() if at is None or found.now - at > SILENCE}
     if silent and not (found.has_loader and not any(found.claimed.values())):
         return _nobody_claims(found, silent, reports)
     return _loader_health(found, [report for report in reports if report.epoch == found.epoch])
 
 
-def _nobody_claims(found: _Timers, silent: dict[str, datetime | None], reports: Sequence[_Report]) -> DeliveryHealth:
+def _nobody_claims(
+    found: TimerServer, silent: dict[str, datetime | None], reports: Sequence[LoaderSeen]
+) -> DeliveryHealth:
     words = {"lanes": ", ".join(silent), "since": _since(list(silent.values()))}
     at_work = [report for report in reports if report.age <= SILENCE]
     if any(report.epoch == found.epoch for report in at_work):
@@ -237,7 +179,7 @@ def _nobody_claims(found: _Timers, silent: dict[str, datetime | None], reports: 
     )
 
 
-def _loader_health(found: _Timers, reports: Sequence[_Report]) -> DeliveryHealth:
+def _loader_health(found: TimerServer, reports: Sequence[LoaderSeen]) -> DeliveryHealth:
     if not found.has_loader and not any(report.age <= HANDOVER for report in reports):
         return DeliveryHealth(
             state=DeliveryState.NO_LOADER,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from django.db import router
-from django.db.models import Count, DurationField, ExpressionWrapper, F, Max, Min, Q
-from django.db.models.functions import Now
+from django.db.models import Count, Max, Min, Q
 from django.utils.translation import gettext as _
 
-from delayhub.clock import moment
 from tasksapp.conf import options
-from tasksapp.models import BizType, Job, LoaderReport
+from tasksapp.models import BizType, Job
 from tasksapp.queues.heartbeats import read_workers
 from tasksapp.queues.system.section import Column, Fact, Section, Unit, Value
+from tasksapp.stats.timer_server import loaders_seen, look_at_timers
 from tasksapp.timers.lanes import watched_lane
 
-#: Reports of loaders that are shown: one for each Redis that this database had within a day.
+#: Reports of loaders that are shown.
 MOST_REPORTS = 20
 
 
@@ -66,14 +65,11 @@ def loader_section() -> Section:
         pipeline.get(lane.keys.epoch)
         left_ms, epoch = pipeline.execute()
     here = epoch.decode() if epoch else ""
-    aged = LoaderReport.objects.using(router.db_for_write(Job)).annotate(
-        # The database's clock, which wrote them.
-        age=ExpressionWrapper(Now() - F("seen_at"), output_field=DurationField())
-    )
-    found = list(aged.order_by("-seen_at")[:MOST_REPORTS])
-    own = next((report.age.total_seconds() for report in found if report.epoch == here), None)
+    found = loaders_seen(using=router.db_for_write(Job))
+    own = next((loader.age.total_seconds() for loader in found if loader.epoch == here), None)
     rows: list[list[Value]] = [
-        [report.worker, report.redis, max(0.0, report.age.total_seconds()), report.epoch == here] for report in found
+        [loader.worker, loader.redis, max(0.0, loader.age.total_seconds()), loader.epoch == here]
+        for loader in found[:MOST_REPORTS]
     ]
     return Section(
         facts=[
@@ -96,11 +92,8 @@ def loader_section() -> Section:
 def lanes_section() -> Section:
     """The timer lanes of the settings. Raises what Redis raises."""
     rows: list[list[Value]] = []
-    for name in options().lanes:
-        lane = watched_lane(name)
-        claimed = lane.client.get(lane.keys.claimed)
-        counts = lane.counts()
-        asked_at = moment(int(claimed)) if claimed else None
+    for name, asked_at in look_at_timers().claimed.items():
+        counts = watched_lane(name).counts()
         rows.append([name, asked_at, counts.waiting, counts.ready, counts.leased])
     return Section(
         columns=[

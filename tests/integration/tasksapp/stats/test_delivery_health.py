@@ -12,7 +12,8 @@ from django.db.models.functions import Now
 
 from delayhub.engine import TimerLane
 from tasksapp.models import LoaderReport
-from tasksapp.stats.delivery_health import DeliveryState, ask_redis, delivery_health
+from tasksapp.stats.delivery_health import DeliveryState, delivery_health
+from tasksapp.stats.timer_server import ask_redis
 from tests.redis_time import redis_now_ms
 
 pytestmark = pytest.mark.django_db
@@ -185,7 +186,7 @@ def test_a_redis_that_hangs_costs_one_page_a_second_and_not_every_page(
         waited.append(1)
         raise redis.TimeoutError("no answer in a second")
 
-    monkeypatch.setattr("tasksapp.stats.delivery_health._look", hang)
+    monkeypatch.setattr("tasksapp.stats.delivery_health.look_at_timers", hang)
     states = [delivery_health().state for _ in range(5)]
 
     assert states == [DeliveryState.REDIS_AWAY] * 5
