@@ -16,7 +16,7 @@ from tasksapp.jobs import job_log
 from tasksapp.jobs.follow_ups import EndedJob, has_receivers, make_follow_ups, send_signals
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.claim_answer import OF_OUTCOMES, ClaimAnswer, ClaimedJob
+from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.claim_jobs import Pulling, claim_jobs
 from tasksapp.sql.count_dead import count_dead
 from tasksapp.sql.expire_jobs import expire_jobs
@@ -125,9 +125,7 @@ class Claimer:
         job = mine.select_related("biz_type").defer("body", "raw").first()
         if job is None or job.lease_token is None or job.lease_until is None:
             return None
-        columns = {name: getattr(job, name) for name in OF_OUTCOMES}
-        columns["max_attempts"] = job.max_attempts or job.biz_type.max_attempts
-        return RunningJob(ClaimedJob(**columns, body="", biz_type_revision=0), job.biz_type, job.lease_token)
+        return RunningJob.of(job, token=job.lease_token)
 
     def _claim(
         self, ids: Sequence[UUID], *, now_ms: int, forward_seconds: float, pulling: Pulling | None = None

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from tasksapp.conf import options
-from tasksapp.models import BizType
-from tasksapp.sql.claim_answer import ClaimedJob
+from tasksapp.models import BizType, Job
+from tasksapp.sql.claim_answer import OF_OUTCOMES, ClaimedJob
 
 
 class RunningJob(NamedTuple):
@@ -25,6 +25,13 @@ class RunningJob(NamedTuple):
     biz_type: BizType
     token: int
     pulled_at: datetime | None = None
+
+    @classmethod
+    def of(cls, job: Job, *, token: int, pulled_at: datetime | None = None) -> RunningJob:
+        """The running job of a row that was claimed before, without its body; the arguments are those of the class."""
+        columns = {name: getattr(job, name) for name in OF_OUTCOMES}
+        columns["max_attempts"] = job.max_attempts or job.biz_type.max_attempts
+        return cls(ClaimedJob(**columns, body="", biz_type_revision=0), job.biz_type, token, pulled_at)
 
     @property
     def id(self) -> UUID:

@@ -20,7 +20,6 @@ from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import Attempt, Job, Status
 from tasksapp.models.error_class import PULLER
 from tasksapp.pulling.puller import SLOT_MARGIN_SECONDS, ClaimToken, redis_clock
-from tasksapp.sql.claim_answer import OF_OUTCOMES, ClaimedJob
 from tasksapp.sql.finished import Finished, Tried
 from tasksapp.sql.leases import renew_leases
 from tasksapp.stats.pulse_recorder import pulse_recorder
@@ -146,12 +145,8 @@ class HeldClaim:
         return job
 
     def _running(self) -> RunningJob:
-        job = self._job
-        columns = {name: getattr(job, name) for name in OF_OUTCOMES}
-        columns["max_attempts"] = job.max_attempts or job.biz_type.max_attempts
-        row = ClaimedJob(**columns, body="", biz_type_revision=0)
         # The claim is the last thing that moved updated_at: leases are extended without.
-        return RunningJob(row, job.biz_type, self._token.lease, pulled_at=job.updated_at)
+        return RunningJob.of(self._job, token=self._token.lease, pulled_at=self._job.updated_at)
 
     def _tried(self, job: RunningJob, *, error: str = "", note: str) -> Tried:
         duration_ms = due_ms(self._now()) - due_ms(job.claimed_at)
