@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from delayhub.clock import due_ms
 from delayhub.engine import KeyCounts
-from tasksapp.biz_types.breaker import Breaker, read_breakers
+from tasksapp.biz_types.breaker import Breaker, breakers_of
 from tasksapp.biz_types.pullers import without_puller
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, PausedKey
 from tasksapp.timers.lanes import brisk_lane, tried
@@ -103,13 +103,7 @@ def _why_broken(biz_type: BizType, open_until_ms: int, *, now_ms: int) -> str:
 
 def _breakers(lane: str, biz_types: Sequence[BizType]) -> dict[str, Breaker] | None:
     """The breakers that are open or were lately; None where Redis does not answer."""
-
-    def ask() -> dict[str, Breaker]:
-        connected = brisk_lane(lane)
-        connected.client.ping()  # the question about breakers has no answer of its own for a Redis that is away
-        return read_breakers(connected, biz_types)
-
-    return tried(ask, action="look")
+    return tried(lambda: breakers_of(brisk_lane(lane), biz_types), action="look")
 
 
 def key_hold(job: Job, *, now: datetime) -> str:
