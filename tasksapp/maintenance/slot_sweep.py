@@ -1,4 +1,4 @@
-"""SlotSweep: frees slots of ``max_in_flight`` that were leaked: their worker died before it could free them."""
+"""SlotSweep: frees slots of jobs in flight that were leaked: their worker died before it could free them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from uuid import UUID
 
 from delayhub.clock import Clock, moment
 from delayhub.engine import TimerLane
+from tasksapp.biz_types.holds import open_breakers
 from tasksapp.models import BizType, Job, Status
 from tasksapp.timers.lanes import patient_lane
 
@@ -50,8 +51,10 @@ class SlotSweep:
         if now_ms < self._next_ms:
             return 0
         self._next_ms = now_ms + int(SWEEP_SECONDS * 1000)
+        # An open breaker lets one job at a time through, whatever its biz type's limits are.
+        opened = open_breakers(biz_types) or {}
         for biz_type in biz_types:
-            if biz_type.has_slots:
+            if biz_type.has_slots or biz_type.queue in opened:
                 freed += self._sweep(patient_lane(biz_type.timer_lane), biz_type.queue, now_ms=now_ms)
         return freed
 

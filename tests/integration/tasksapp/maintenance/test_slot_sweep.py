@@ -10,7 +10,9 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
+from delayhub.clock import due_ms
 from delayhub.engine import Lease, TimerLane
+from tasksapp.biz_types.breaker import callback_host
 from tasksapp.jobs.creation import create
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.slot_sweep import SlotSweep
@@ -94,6 +96,25 @@ def test_a_slot_is_free_where_its_row_is_gone_or_waits_for_a_retry(
 
     assert sweep() == 1
     assert sweep() == 0
+
+
+@pytest.mark.heals
+def test_the_slot_of_a_probe_whose_worker_was_killed_is_free_although_its_biz_type_has_no_limit(
+    make_biz_type: MakeBizType, loader: Loader, lane: TimerLane, sweep: Callable[[], int]
+) -> None:
+    biz_type = make_biz_type(CODE)
+    tried_at = due_ms(timezone.now() - timedelta(seconds=1))
+    lane.client.set(lane.keys.queue(CODE).breaker, f"open:{tried_at}:{callback_host(biz_type)}")
+    for _ in range(2):
+        create(CODE)
+    loader.run_once()
+    (batch,) = lane.claim(1).batches
+    lane.acknowledge([Lease(lane.name, batch.queue, name, batch.token) for name in batch.ids])
+    age(lane)
+    assert claimed(lane) == []
+
+    assert sweep() == 1
+    assert len(claimed(lane)) == 1
 
 
 @pytest.mark.parametrize("fate", [Status.RUNNING, Status.PENDING])
