@@ -34,7 +34,7 @@ def timers_section(*, check: bool, clock: Clock | None = None) -> Section:
         check: whether to look.
         clock: tells when to stop.
     """
-    notes = [_("The command manage.py reconcile looks at all of them, and mends them with --mend.")]
+    notes = [_("The command manage.py reconcile looks at all of them and mends them; with --dry-run it only looks.")]
     if not check:
         unknown = Fact("checked", _("Checked"), value=False)
         notes = [_("Not compared yet: that takes up to three seconds, so it is done only if you ask for it."), *notes]
