@@ -2,8 +2,7 @@
 
 Nearly all jobs have nothing of the kind, so that all of it stands in one column, which is empty then.
 
-The content type of a job with exact bytes stands there too, in a form that makes workers of a release without exact
-bytes give the job back (decision 57): to them it is a secret header that was given for another host.
+The content type of a job with exact bytes stands there too (decision 57).
 """
 
 from __future__ import annotations
@@ -14,9 +13,6 @@ from typing import Any, NamedTuple
 from yarl import URL
 
 from tasksapp.delivery.sent_request import MASK, shown_address, shown_value
-
-#: Where the content type stands in the column, and before the origin there: it ends up in what an old worker reports.
-_KIND, _READER = "Content-Type", "a worker that sends exact bytes"
 
 
 class OwnRequest(NamedTuple):
@@ -41,9 +37,6 @@ class OwnRequest(NamedTuple):
     def text(self) -> str:
         """What the column holds; '' where there is nothing."""
         kept = {name: value for name, value in self._asdict().items() if value not in (None, "", {})}
-        if content_type := kept.pop("content_type", ""):
-            kept["sealed"] = {**self.sealed, _KIND: content_type}
-            kept["origin"] = f"{_READER} {self.origin}".strip()
         return json.dumps(kept, ensure_ascii=False, separators=(",", ":")) if kept else ""
 
     def shown(self) -> dict[str, Any]:
@@ -62,13 +55,7 @@ class OwnRequest(NamedTuple):
 
 def read_own_request(text: str) -> OwnRequest:
     """What the column holds, as it was written."""
-    if not text:
-        return OwnRequest()
-    own = OwnRequest(**json.loads(text))
-    if _KIND not in own.sealed:
-        return own
-    sealed = dict(own.sealed)
-    return own._replace(content_type=sealed.pop(_KIND), sealed=sealed, origin=own.origin.removeprefix(_READER).lstrip())
+    return OwnRequest(**json.loads(text)) if text else OwnRequest()
 
 
 def shown_own_request(text: str) -> dict[str, Any] | None:

@@ -15,7 +15,6 @@ from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
 from tasksapp.jobs import completion
 from tasksapp.jobs.completer import Completer, Completion
-from tasksapp.jobs.exact_bytes import content_type_of
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.sql.finished import Finished, Tried
@@ -25,7 +24,6 @@ logger = logging.getLogger(__name__)
 #: How long a job waits whose secrets cannot be decrypted.
 UNREADABLE_WAIT = timedelta(seconds=60)
 _UNREADABLE = "system: secrets unreadable"
-_NO_BYTES = "system: it has a content type, but not the exact bytes of its body"
 
 
 class JobCallbacks:
@@ -80,10 +78,6 @@ class JobCallbacks:
                 logger.warning("a job waits for its headers: %s", error, extra={"action": "claim", "job_id": job.id})
                 reason = f"system: {error}" if isinstance(error, GivenForAnotherHost) else _UNREADABLE
                 self._give_back([job], reason=reason, at=now + UNREADABLE_WAIT)
-                continue
-            if job.row.raw is None and content_type_of(request):
-                # Such as a copy that a web server of the release before made: JSON would not be what was meant.
-                self._give_back([job], reason=_NO_BYTES, at=now + UNREADABLE_WAIT)
                 continue
             yield _callback(job, own, lease_ends=lease_ends)
 

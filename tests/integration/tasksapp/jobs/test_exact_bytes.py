@@ -13,14 +13,12 @@ from django.utils import timezone
 from delayhub.clock import SystemClock
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
-from tasksapp.biz_types.validation import origin_of
-from tasksapp.delivery.own_request import read_own_request
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs import completion
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.exact_bytes import shown_bytes
-from tasksapp.models import AuditEntry, BizType, Job, Status
+from tasksapp.models import AuditEntry, BizType, Job
 from tasksapp.workers.job_callbacks import JobCallbacks
 from tests.fixture_types import MakeBizType
 from tests.outcomes import tried
@@ -125,32 +123,6 @@ def test_secret_headers_and_bytes_go_together(biz_type: BizType, claimer: Claime
 
     assert (callback.body, callback.target.content_type) == (BINARY, "image/png")
     assert callback.target.authorization == "Bearer mine"
-
-
-def test_a_worker_of_the_release_before_gives_the_job_back_and_says_why(
-    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks
-) -> None:
-    # What such a worker knows of the column is a secret header, and the origin that it was given for.
-    text = due(content_type="image/png", request={"headers": {"Cookie": "a"}}).request
-    kept = json.loads(text)
-
-    assert kept.keys() == {"sealed", "origin"}
-    assert kept["sealed"].keys() == {"Cookie", "Content-Type"}
-    assert read_own_request(text).sealed.keys() == {"Cookie"}
-    assert kept["origin"] == f"a worker that sends exact bytes {origin_of(biz_type.url)}"
-
-
-def test_a_job_that_has_lost_its_bytes_is_never_sent_as_json(
-    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks
-) -> None:
-    job = due()
-    Job.objects.update(raw=None)
-
-    made = callbacks.make(claimer.running_jobs(claimer.claim_due([job.id], now_ms=0)), claimed_at=0.0)
-
-    job.refresh_from_db()
-    assert (made, job.status, job.attempts) == ([], Status.PENDING, 0)
-    assert job.last_error == "system: it has a content type, but not the exact bytes of its body"
 
 
 @pytest.fixture
