@@ -12,8 +12,8 @@ from django.utils import timezone
 from tasksapp.access.actors import OWN_CODE
 from tasksapp.errors import KeyResolved
 from tasksapp.jobs.requests import Accepted, Rejected
-from tasksapp.models import Job, Transition, error_class
-from tasksapp.sql.tombstones import REASON, lift_tombstones, living, resolved_ids
+from tasksapp.models import Job, Transition
+from tasksapp.sql.tombstones import called_off, lift_tombstones, living, resolved_ids
 
 
 def without_resolved(outcomes: list[Accepted | Rejected], *, now: datetime, using: str) -> list[Accepted | Rejected]:
@@ -70,7 +70,7 @@ def cancel_resolved(jobs: Sequence[Job], *, using: str) -> None:
     if not resolved:
         return
     rows = Job.objects.using(using).filter(id__in=resolved)
-    values = called_off(now=timezone.now(), by=OWN_CODE.name)
+    values = called_off_by(OWN_CODE.name, now=timezone.now())
     rows.filter(status=Transition.RESOLVE.source).update(**values, version=F("version") + 1)
     stored = {job.id: job for job in rows.only("status", "version", *values)}
     for job in jobs:
@@ -79,15 +79,6 @@ def cancel_resolved(jobs: Sequence[Job], *, using: str) -> None:
                 setattr(job, name, getattr(stored[job.id], name))
 
 
-def called_off(*, now: datetime, by: str) -> dict[str, Any]:
-    """The columns of a job that was pending when its business key was resolved; the version is one more."""
-    return {
-        "status": Transition.RESOLVE.target,
-        "finished_at": now,
-        "last_error": REASON,
-        "error_class": error_class.RESOLVED,
-        "changed_by": by,
-        "operation_id": None,
-        "lease_until": None,
-        "updated_at": now,
-    }
+def called_off_by(by: str, *, now: datetime) -> dict[str, Any]:
+    """What ``tasksapp.sql.tombstones.called_off`` gives, and who did it."""
+    return {**called_off(now=now), "changed_by": by, "operation_id": None}

@@ -20,7 +20,7 @@ from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.visible import Reach, reach_of
 from tasksapp.errors import InvalidJob, UnknownBizType
 from tasksapp.jobs.requests import RULES
-from tasksapp.jobs.resolved import called_off
+from tasksapp.jobs.resolved import called_off_by
 from tasksapp.jobs.retry_policy import LONGEST_RETRY_AFTER
 from tasksapp.jobs.verbs import follow_on_commit, named
 from tasksapp.models import BizType, Job, Transition
@@ -200,7 +200,7 @@ class _Resolving:
             )  # fmt: skip
             if not found:
                 return []
-            values = called_off(now=now, by=(self._by or OWN_CODE).name)
+            values = called_off_by((self._by or OWN_CODE).name, now=now)
             ids = [job.id for job in found]
             Job.objects.using(self._using).filter(id__in=ids).update(**values, version=F("version") + 1)
             self._record_cancelled(found, values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import connections, transaction
@@ -23,6 +24,18 @@ _HELD = """
 SELECT j.id FROM delayhub_tombstone t JOIN delayhub_job j ON j.biz_type_id = t.biz_type_id AND j.biz_id = t.biz_id
 WHERE t.id IN ({ids}) AND j.status = '{status}' AND j.created_at < t.until ORDER BY j.id {lock}
 """
+
+
+def called_off(*, now: datetime) -> dict[str, Any]:
+    """The columns of a job that was pending when its business key was resolved; the version is one more."""
+    return {
+        "status": Transition.RESOLVE.target,
+        "finished_at": now,
+        "last_error": REASON,
+        "error_class": error_class.RESOLVED,
+        "lease_until": None,
+        "updated_at": now,
+    }
 
 
 def lay_tombstones(untils: Mapping[int, datetime], *, biz_id: str, now: datetime, by: str, using: str) -> bool:
@@ -105,10 +118,7 @@ def prune_tombstones(*, before: datetime, using: str, limit: int) -> int:
             return 0
         held = _held(ids, using=using)
         if held:
-            jobs.filter(id__in=held).update(
-                status=Transition.RESOLVE.target, finished_at=before, last_error=REASON,
-                error_class=error_class.RESOLVED, version=F("version") + 1, updated_at=before, lease_until=None,
-            )  # fmt: skip
+            jobs.filter(id__in=held).update(**called_off(now=before), version=F("version") + 1)
         gone, _ = rows.filter(id__in=ids).delete()
     return gone
 

@@ -17,8 +17,8 @@ from django.db.models import F
 
 from tasksapp.models import Attempt, Job, Operation, Transition, error_class
 from tasksapp.sql.driver.prepared import StatementByIds
-from tasksapp.sql.finished import Finished
-from tasksapp.sql.tombstones import HOLDS, REASON, resolved_ids
+from tasksapp.sql.finished import Finished, Tried
+from tasksapp.sql.tombstones import HOLDS, REASON, called_off, resolved_ids
 
 #: All transitions of a finished job start from running; those that end in pending leave it without an end.
 _RUNNING, _PENDING = Transition.RETRY.source, Transition.RETRY.target
@@ -62,10 +62,8 @@ WITH outcome AS MATERIALIZED (
     ) AS c
     WHERE p.id = c.operation_id
 ), logged AS (
-    INSERT INTO delayhub_attempt (job_id, number, started_at, duration_ms, lateness_ms, status_code,
-        request_line, request_headers, response_headers, response_body, error, worker)
-    SELECT a.job_id, a.number, a.started_at, a.duration_ms, a.lateness_ms, a.status_code,
-        a.request_line, a.request_headers, a.response_headers, a.response_body, a.error, %(worker)s
+    INSERT INTO delayhub_attempt (job_id, {", ".join(Tried._fields)}, worker)
+    SELECT a.job_id, {", ".join(f"a.{name}" for name in Tried._fields)}, %(worker)s
     FROM json_to_recordset(%(tried)s::json) AS a (
         job_id uuid, number int, started_at timestamptz, duration_ms int, lateness_ms bigint, status_code smallint,
         request_line text, request_headers jsonb, response_headers jsonb, response_body text, error text
@@ -117,19 +115,7 @@ def _json(outcomes: Sequence[Finished]) -> str:
 def _json_of_tries(outcomes: Sequence[Finished]) -> str:
     return json.dumps(
         [
-            {
-                "job_id": str(outcome.job_id),
-                "number": tried.number,
-                "started_at": tried.started_at.isoformat(),
-                "duration_ms": tried.duration_ms,
-                "lateness_ms": tried.lateness_ms,
-                "status_code": tried.status_code,
-                "request_line": tried.request_line,
-                "request_headers": tried.request_headers,
-                "response_headers": tried.response_headers,
-                "response_body": tried.response_body,
-                "error": tried.error,
-            }
+            {"job_id": str(outcome.job_id), **tried._asdict(), "started_at": tried.started_at.isoformat()}
             for outcome in outcomes
             if (tried := outcome.tried) is not None
         ]
@@ -144,8 +130,7 @@ def _resolve_retries(ids: Sequence[UUID], *, now: datetime, using: str) -> None:
     jobs = Job.objects.using(using)
     pending = list(jobs.filter(id__in=ids, status=_PENDING, biz_type__has_tombstones=True).defer("body", "raw"))
     if gone := resolved_ids(pending, using=using):
-        reason = {"last_error": REASON, "error_class": error_class.RESOLVED}
-        jobs.filter(id__in=gone).update(status=_CANCELLED, finished_at=now, **reason)
+        jobs.filter(id__in=gone).update(**called_off(now=now))
 
 
 def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, using: str) -> set[UUID]:
