@@ -64,7 +64,7 @@ test: $(VENV)/.dev ## all tests on SQLite, and those of SQL on PostgreSQL (eight
 	$(PYTEST) -n $(WORKERS) -m "not timing and not check and not nightly" $(TESTS)
 	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(WORKERS) -m "database and not timing and not check and not nightly" $(or $(TESTS),$(ON_POSTGRESQL))
 
-nightly: $(VENV)/.dev $(VENV)/.node ## all tests on both databases, chaos, fuzz, the matrix; then one table (hours)
+nightly: $(VENV)/.dev $(VENV)/.node ## all tests on both databases, chaos, fuzz; then one table (90 minutes)
 	@$(BIN)/python -m tests.nightly --workers $(WORKERS) $(STEPS)
 
 # Where tests of the source are: few files, so that this does not import all tests.
@@ -116,7 +116,7 @@ race-resolve: $(VENV)/.dev ## race resolves with claims, retries and creates, on
 		tests/integration/tasksapp/jobs/test_resolving_races.py
 
 matrix: $(VENV)/.dev ## Celery's tests on other versions of what it stands on (an hour)
-	@$(BIN)/python -m tests.matrix
+	@$(BIN)/python -m tests.matrix $(ROWS)
 
 fuzz: $(VENV)/.dev ## send 10 000 generated requests to a live site, check each answer (minutes)
 	$(BIN)/python -m tests.fuzz --database sqlite --examples $(EXAMPLES)
@@ -127,10 +127,10 @@ fuzz-limits: $(VENV)/.dev ## 10 000 histories of a queue with limits: is each ti
 		$(BIN)/python -m pytest -q --timeout 3600 tests/integration/delayhub/engine/test_timer_lane_liveness.py
 
 calendars: $(VENV)/.dev ## beat and series over all changes of clocks of all zones (half an hour)
-	DELAYHUB_CALENDARS=1 $(BIN)/python -m pytest -q --timeout 14400 tests/unit/delayhub/test_wall_clock_zones.py
+	DELAYHUB_CALENDARS=$(or $(PARTS),1) $(BIN)/python -m pytest -q --timeout 14400 tests/unit/delayhub/test_wall_clock_zones.py
 
 fuzz-messages: $(VENV)/.dev ## send 10 000 malformed messages to a worker of each pool (minutes)
-	$(BIN)/python -m tests.malformed_messages
+	$(BIN)/python -m tests.malformed_messages --messages $(or $(MESSAGES),10000)
 
 # ---------------------------------------------------------------- measure
 

@@ -7,14 +7,17 @@ import subprocess
 import sys
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from _pytest.mark.expression import Expression
 
 from benchmarks.run import runs
 from tests import nightly
+from tests.matrix import ROWS
 from tests.nightly import CHAOS, MIDDLE, Step, heavy_targets, steps
 from tests.repository import ROOT, text_of
+from tests.unit.delayhub import test_wall_clock_zones
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 MARKS = ("timing", "check", "nightly", "slow")
@@ -83,6 +86,22 @@ def test_the_night_runs_all_that_kills_races_or_guesses_and_knows_the_options_of
     for name, words in CHAOS.items():
         taken = text_of(runs("chaos")[name])
         assert [option for option in re.findall(r"--[a-z-]+", words) if f'"{option}"' not in taken] == [], name
+    rows = [row.name for row in ROWS]
+    assert set(MIDDLE["matrix"].partition("=")[2].split()) == {"oldest", "newest"} <= set(rows)
+
+
+def test_eight_nights_in_a_row_take_all_zones(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, days = int(MIDDLE["calendars"].partition("=")[2]), []
+    zones = [str(number) for number in range(100)]
+    monkeypatch.setattr(test_wall_clock_zones, "PARTS", parts)
+    for day in range(parts):
+        clock = SimpleNamespace(now_ms=lambda day=day: (20_000 + day) * 86_400_000)
+        monkeypatch.setattr(test_wall_clock_zones, "SystemClock", lambda clock=clock: clock)
+        days.append(set(test_wall_clock_zones.part_of_the_day(zones)))
+
+    assert parts == 8
+    assert set().union(*days) == set(zones)
+    assert sum(map(len, days)) == len(zones)
 
 
 def test_make_help_is_one_screen() -> None:
