@@ -1,4 +1,4 @@
-"""What becomes of waiting jobs while their biz type is edited, paused, disabled or deleted; docs/jobs/jobs.md says it."""
+"""What becomes of waiting jobs while their biz type is edited, paused, disabled or deleted, as docs/jobs says."""
 
 from __future__ import annotations
 

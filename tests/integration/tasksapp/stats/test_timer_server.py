@@ -24,7 +24,7 @@ def test_an_empty_redis_knows_of_nobody(lane: TimerLane) -> None:
 def test_it_says_when_each_lane_was_asked_and_whether_a_loader_has_the_seat(lane: TimerLane) -> None:
     lane.hold("a loader", lease_ms=60_000)
     lane.client.set(lane.keys.epoch, "here")
-    lane.client.set(lane.keys.claimed, redis_now_ms(lane.client) - 7_000)
+    lane.client.set(lane.keys.claimed, int(redis_now_ms(lane.client)) - 7_000)
 
     found = look_at_timers()
 
