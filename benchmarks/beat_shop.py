@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from benchmarks.shop import shop
 from delayhub.beat import shared_ticks
 
@@ -18,6 +16,6 @@ app = shop(
         for name, (seconds, queue) in ENTRIES.items()
     },
 )
-if os.environ.get("CHAOS_SIMULATED"):  # the clock jumps, and beats are to see it soon
-    app.conf.beat_max_loop_interval = 0.05
-    shared_ticks.LOOK_MS = 50
+# The clock jumps, and beats are to see it soon.
+app.conf.beat_max_loop_interval = 0.05
+shared_ticks.LOOK_MS = 50

@@ -17,7 +17,6 @@ import argparse
 import contextlib
 import itertools
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -54,12 +53,8 @@ def run_case(scheme: str, pool: str, ack: str, outages: list[float]) -> dict[str
             told(SHOP_BROKER=f"{scheme}://{address}", SHOP_FOLDER=name, SHOP_CONF=json.dumps(conf), **limits),
             Fleet(folder, APP, [f"-P {pool} -c {CONCURRENCY} -l INFO"], SHOP_RESULTS=f"redis://{address}"),
         ):
-            try:
-                wait_until(lambda: " ready." in log.read_text(), otherwise="a worker that is ready")
-                return _case(server, folder, outages, is_ours=scheme == "delayhub")
-            finally:
-                if kept := os.environ.get("OUTAGE_LOGS"):
-                    (Path(kept) / f"{scheme}-{pool}-{ack}.log").write_bytes(log.read_bytes())
+            wait_until(lambda: " ready." in log.read_text(), otherwise="a worker that is ready")
+            return _case(server, folder, outages, is_ours=scheme == "delayhub")
 
 
 def _case(server: RedisServer, folder: Path, outages: list[float], *, is_ours: bool) -> dict[str, Any]:
@@ -84,7 +79,7 @@ def _case(server: RedisServer, folder: Path, outages: list[float], *, is_ours: b
 
     def healed() -> dict[str, int]:
         with server.client() as client:
-            return {"put right": put_right(client)}
+            return {"put right": put_right(client, [DelayQueue(client, "celery")])}
 
     for turn, away_seconds in enumerate(outages):
         # In solo, which runs one at a time, each outage meets another task.
@@ -130,16 +125,8 @@ def main(asked: argparse.Namespace) -> Result:
     if asked.case:
         return Result(run_case(asked.schemes[0], asked.pools[0], asked.acks[0], asked.outages))
     cases = list(itertools.product(asked.schemes, asked.pools, asked.acks))
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.run",
-        "chaos",
-        "outages",
-        "--case",
-        "--outages",
-        *map(str, asked.outages),
-    ]
+    command = [sys.executable, "-m", "benchmarks.run", "chaos", "outages", "--case"]
+    command += ["--outages", *map(str, asked.outages)]
 
     def figures(case: tuple[str, str, str]) -> dict[str, Any]:
         scheme, pool, ack = case

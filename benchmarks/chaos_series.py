@@ -1,12 +1,12 @@
 """Does each occurrence of a series happen exactly once, at its moment, while those who make and run them are killed?
 
 Question: of 10 000 occurrences of 100 series over six simulated weeks in ten time zones, whose clocks change on the
-    way, how many are lost, doubled, or due at another moment than the wall clock says: with two processes that make and
-    run them, killed with -9 at random; and how often do two workers run two jobs of a series at once, in 10 000 races.
+    way, how many are lost, doubled, or due at another moment than the wall clock says, with two processes that make and
+    run them, killed with -9 at random?
 Machine: whatever runs it; two processes and one PostgreSQL. The clock is simulated: it goes on to the next moment when
     nothing is left to do at this one.
 Command: make chaos NAME=series
-Result: one JSON line; exit code 0 only if nothing was lost, doubled or at another moment, and no race was wrong.
+Result: one JSON line; exit code 0 only if nothing was lost, doubled or at another moment.
 Caveat: what is expected is found minute by minute, by the rules on the page of series, without the code that is tested.
 """
 
@@ -17,15 +17,13 @@ import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from benchmarks.jobs_rig import rig
-from benchmarks.result import Result, option
-from tests.repository import ROOT
+from benchmarks.result import Result, judged, option
 from tests.wall_clock_oracle import MINUTE, Named, expected, walk
 
 #: Their clocks change between the first and the last simulated day, but for Shanghai's.
@@ -39,6 +37,11 @@ CRONS = (
 )
 #: From before the changes of March to after those of April; Cairo's comes later.
 BEGIN, DAYS = datetime(2026, 3, 5, tzinfo=UTC), 42
+#: Of none of these may there be any.
+WRONG = (
+    *("lost", "at_another_moment", "made_twice", "due_at_another_moment", "not_succeeded"),
+    "run_more_or_less_than_once",
+)
 
 
 class SimulatedClock:
@@ -201,37 +204,16 @@ class Run:
         }
 
 
-def race(count: int, url: str) -> str:
-    """The last line of the races of two workers for two jobs of a series."""
-    command = [
-        sys.executable, "-m", "pytest", "-q", "-k", "two_workers_never_run",
-        "tests/integration/tasksapp/sql/test_series_overlap.py",
-    ]  # fmt: skip
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("DELAYHUB_")}
-    environment |= {"DELAYHUB_TEST_DATABASE": "postgresql", "DELAYHUB_OVERLAP_RACES": str(count)}
-    environment.pop("DJANGO_SETTINGS_MODULE", None)
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    return "ok" if done.returncode == 0 else done.stdout[-2000:]
-
-
 def main(given: argparse.Namespace) -> Result:
     with rig() as made:
         made.set_django_up()
-        result = Run(days=given.days, kills=given.kills, each_of=given.each, seed=given.seed).run()
-        url = made.database.url
-    result["seed"] = given.seed
-    if given.races:
-        # Half of them skip the new one, half cancel the live one.
-        result["races"], result["overlap"] = given.races, race(given.races // 2, url)
-    bad = ("lost", "at_another_moment", "made_twice", "due_at_another_moment", "not_succeeded")
-    bad += ("run_more_or_less_than_once",)
-    return Result(result, not any(result[name] for name in bad) and result.get("overlap", "ok") == "ok")
+        found = Run(days=given.days, kills=given.kills, each_of=given.each, seed=given.seed).run()
+    return Result({"seed": given.seed, **found}, judged(found, none=WRONG, some=("occurrences", "killed")))
 
 
 OPTIONS = [
     option("--days", DAYS),
     option("--kills", 40),
     option("--each", 10, "series of each of the ten zones"),
-    option("--races", 10_000, "of two workers for two jobs of one series"),
     option("--seed", random.randrange(10**6)),
 ]

@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.chaos_crowd import Crowd
-from benchmarks.result import Result, option, result_of
+from benchmarks.result import Result, option
 from delayhub.engine import Counts, DelayQueue
 from delayhub.local.redis_server import RedisServer
 from tests.integration.delayhub.transport.sentinels import NAME, Sentinels
@@ -146,7 +146,7 @@ def main(options: argparse.Namespace) -> Result:
             "failover": failover(Path(folder) / "failover", options, wait=False),
             "failover, WAIT": failover(Path(folder) / "wait", options, wait=True),
         }
-    return result_of(runs)
+    return Result.of(runs)
 
 
 OPTIONS = [

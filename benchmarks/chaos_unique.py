@@ -3,7 +3,7 @@
 Question: calls through ``send_task``, groups, chords, chains, retries and schedules (two beats), over a few keys, acked
     early and late; four workers (two prefork, threads, solo), one of them killed with -9 every few seconds and started
     again. Does a run begin while another with its key has not ended, is an accepted call lost, does a canvas not end,
-    is a key still taken when all is done, and for how long is a key taken after the end of its task?
+    and is a key still taken when all is done?
 Machine: whatever runs it.
 Command: make chaos NAME=unique
 Result: a table and one JSON line; exit code 0 only if no two ran at once, nothing that acks late was lost, each canvas
@@ -17,7 +17,6 @@ import argparse
 import random
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from uuid import uuid4
 
 from benchmarks.limits_rig import put_right
 from benchmarks.processes import Fleet, is_soon, told, words_of
-from benchmarks.result import Result, option
+from benchmarks.result import Result, judged, option
 from delayhub.engine import DelayQueue
 from delayhub.engine.key_holders import look_at_keys
 from delayhub.local.redis_server import RedisServer
@@ -70,7 +69,7 @@ class Written:
 class Sent:
     """What was published, and what came back."""
 
-    calls: list[tuple[str, str, str, float]] = field(default_factory=list)  # task, own id, kept id, when
+    calls: list[tuple[str, str, str]] = field(default_factory=list)  # task, own id, kept id
     canvases: list[tuple[str, Any]] = field(default_factory=list)
     kills: list[tuple[str, float]] = field(default_factory=list)
 
@@ -89,10 +88,9 @@ def publish(shop: Any, chance: random.Random, sent: Sent, *, keys: int) -> None:
     if kind < 0.9:
         task, own = chance.choice((shop.late, shop.early, shop.late, shop.early, shop.retried)), str(uuid4())
         arguments = list(pick(task).args)
-        began = time.time()  # noqa: TID251  as above
         countdown = chance.choice((None, None, 0.5))
         result = shop.app.send_task(task.name, arguments, task_id=own, countdown=countdown)
-        sent.calls.append((task.name, own, result.id, began))
+        sent.calls.append((task.name, own, result.id))
         return
     task = chance.choice((shop.late, shop.early))
     canvases = (
@@ -128,12 +126,12 @@ def run(folder: Path, asked: argparse.Namespace) -> dict[str, float]:
                 fleet.kill(number, then=options.removesuffix("-B"))
         sent.kills = fleet.kills
         is_soon(lambda: not any(queue.count()) and _all_ended(sent, folder), within_seconds=DRAIN_SECONDS)
-        return _figures(sent, folder, queue) | {
+        return _figures(sent, folder) | {
             "keys left": len(look_at_keys(queue, limit=1000).found)
             + client.exists(queue.keys.unique, queue.keys.followers),
             "messages left": sum(queue.count()),
             "dead": queue.count().dead,
-            "put right": put_right(client),
+            "put right": put_right(client, [queue]),
         }
 
 
@@ -172,23 +170,6 @@ def _all_ended(sent: Sent, folder: Path) -> bool:
     return all(result.ready() or _is_excused(task, result, noted, killed) for task, result in sent.canvases)
 
 
-def _explain(task: str, result: Any, written: Written, killed: Mapping[str, float], queue: DelayQueue) -> None:
-    """Prints what is known of a canvas that did not end."""
-    print("hangs:", task, type(result).__name__, result.id, file=sys.stderr)
-    for member in _members(result):
-        print("  ", _place(queue, member), result.app.AsyncResult(member).state, end=" ", file=sys.stderr)
-        print(member, "accepted", written.accepted[member], "done", member in written.done, file=sys.stderr)
-        for one in (one for one in written.runs if one.id == member):
-            print("      ", one, "killed", killed.get(one.worker), file=sys.stderr)
-
-
-def _place(queue: DelayQueue, task_id: str) -> str:
-    keys, client = queue.keys, queue.client
-    names = ("waiting", "leased", "dead")
-    found = [name for name in names if client.zscore(getattr(keys, name), task_id) is not None]
-    return "/".join(found) or ("stored" if client.hexists(keys.payload, task_id) else "gone")
-
-
 def at_once(runs: list[Run], killed: Mapping[str, float]) -> int:
     """How many runs began while another with their key had not ended."""
     by_key, found = defaultdict(list), 0
@@ -202,7 +183,7 @@ def at_once(runs: list[Run], killed: Mapping[str, float]) -> int:
     return found
 
 
-def _figures(sent: Sent, folder: Path, queue: DelayQueue) -> dict[str, float]:
+def _figures(sent: Sent, folder: Path) -> dict[str, float]:
     noted = written(folder)
     runs = noted.runs
     killed, by_id = dict(sent.kills), defaultdict(list)
@@ -212,21 +193,16 @@ def _figures(sent: Sent, folder: Path, queue: DelayQueue) -> dict[str, float]:
     def taken(task_id: str) -> bool:
         return noted.is_taken(task_id, killed)
 
-    accepted = [(task, own) for task, own, kept, _ in sent.calls if own == kept]
+    accepted = [(task, own) for task, own, kept in sent.calls if own == kept]
     lost = [(task, own) for task, own in accepted if not any(one.end is not None for one in by_id[own])]
-    refused = [(kept, at) for _, own, kept, at in sent.calls if own != kept]
-    # How long after the last end of the task that has the key a call was refused; 0 where it had not ended.
-    ended_at = {
-        kept: max(one.end or killed.get(one.worker, 0.0) for one in by_id[kept]) for kept, _ in refused if by_id[kept]
-    }
-    after_end = [max(0.0, at - ended_at[kept]) for kept, at in refused if kept in ended_at]
-    never = {kept for kept, _ in refused if not by_id[kept]}
+    refused = [kept for _, own, kept in sent.calls if own != kept]
+    never = {kept for kept in refused if not by_id[kept]}
     hung = [(task, result) for task, result in sent.canvases if not result.ready()]
     unexplained = [(task, result) for task, result in hung if not _is_excused(task, result, noted, killed)]
     for task, result in unexplained:
-        _explain(task, result, noted, killed, queue)
+        print("hangs:", task, type(result).__name__, result.id, *_members(result), file=sys.stderr)
     for kept in never:
-        print("never ran:", kept, _place(queue, kept), noted.accepted[kept], file=sys.stderr)
+        print("never ran:", kept, noted.accepted[kept], file=sys.stderr)
     return {
         "kills": len(sent.kills),
         "calls": len(sent.calls),
@@ -244,8 +220,6 @@ def _figures(sent: Sent, folder: Path, queue: DelayQueue) -> dict[str, float]:
         "refused for one that never ran": sum(not taken(kept) for kept in never),
         "canvases that hang": len(unexplained),
         "canvases of early tasks that kills ended": len(hung) - len(unexplained),
-        "refused after the end, s, p50": round(sorted(after_end)[len(after_end) // 2], 3) if after_end else 0.0,
-        "refused after the end, s, most": round(max(after_end, default=0.0), 3),
     }
 
 
@@ -255,7 +229,8 @@ def main(asked: argparse.Namespace) -> Result:
         found = run(Path(folder), asked)
     bad = ("two at once", "lost, acks late", "lost, acks early, no kill took it", "refused for one that never ran")
     bad += ("canvases that hang", "keys left", "messages left", "dead", "put right")
-    return Result(found, not any(found[name] for name in bad))
+    some = ("kills", "accepted", "refused", "canvases")
+    return Result(found, judged(found, none=bad, some=some))
 
 
 OPTIONS = [

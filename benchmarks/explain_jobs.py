@@ -1,12 +1,13 @@
 """Does every statement that is run often use an index when the table is large?
 
-Question: which plans does PostgreSQL choose for claims, sweeps, leases, purges, look-ups and the admin's lists, and how
-    long do they take, with so many rows, of which three in four have ended? And what do biz types without jobs cost
-    where another one has a million overdue ones, also while the statistics do not know that yet?
+Question: which plans does PostgreSQL choose for claims, sweeps, leases, purges, look-ups and each page of the admin,
+    and how long do they take, with so many rows, of which three in four have ended? Does a page ask more than 12
+    statements beyond those about the person? And what do biz types without jobs cost where another one has a million
+    overdue ones, also while the statistics do not know that yet?
 Machine: whatever runs it; a private PostgreSQL, some 12 GB of disk for 10 million rows.
 Command: make bench NAME=explain, or OPTIONS="--rows 50000"
-Result: the plans, then one JSON line with ms by statement; exit code 1 where a plan reads more than the beginning
-    of a large table without an index, or took longer than it may.
+Result: the plans, then one JSON line with ms by statement and by page; exit code 1 where a plan reads more than the
+    beginning of a large table without an index, or took longer than it may, or a page asks too often or is not there.
 Caveat: the rows have just been written and are in memory as far as they fit.
 """
 
@@ -16,13 +17,14 @@ import argparse
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
 
-from benchmarks.admin_pages import lists, signed_in
-from benchmarks.explain_rows import fill, fill_one
+from benchmarks.admin_pages import addresses, signed_in
+from benchmarks.explain_rows import fill, fill_one, fill_pulses
 from benchmarks.jobs_rig import rig
 from benchmarks.result import Result, option
 
@@ -31,6 +33,9 @@ LARGE = {"delayhub_job", "delayhub_attempt", "delayhub_idempotency_key"}
 #: The admin counts to 10 000 and then stops; to find that many of a status that most rows have, a scan of the table's
 #: beginning is right.
 FEW_ROWS = 20_000
+#: What a page of the admin may ask, beyond statements about the person who sees it.
+PAGE_STATEMENTS = 12
+NOT_COUNTED = ("django_session", "auth_user", "auth_permission", "auth_group", "SAVEPOINT", "RELEASE", "ROLLBACK")
 
 
 @dataclass
@@ -39,8 +44,11 @@ class Explainer:
 
     tables: Collection[str]
     plans: list[dict[str, Any]] = field(default_factory=list)
+    #: How many statements there were, but for those about the person.
+    count: int = 0
 
     def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        self.count += not any(word in sql for word in NOT_COUNTED)
         if any(table in sql for table in self.tables):
             with context["connection"].wrap_database_errors, context["cursor"].connection.cursor() as cursor:
                 # Analysing a statement runs it, so what it did is undone before it runs for its caller.
@@ -51,14 +59,14 @@ class Explainer:
         return execute(sql, params, many, context)
 
 
-def explain(statement: Callable[[], object], *, tables: Collection[str] = LARGE) -> list[dict[str, Any]]:
-    """The plans of what a call runs on these tables; nothing of it stays."""
-    explainer = Explainer(tables)
+def explain(statement: Callable[[], object]) -> Explainer:
+    """What a call runs, with the plans of that on large tables; nothing of it stays."""
+    explainer = Explainer(LARGE)
     with transaction.atomic():
         with connection.execute_wrapper(explainer):
             statement()
         transaction.set_rollback(True)
-    return explainer.plans
+    return explainer
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -136,7 +144,6 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
             begin=now, end=now + timedelta(days=1), seconds=300, using=using, timeout_seconds=600
         ),
         "look up by biz id": lambda: jobs.find_live(biz_type.code, some.biz_id, using=using),
-        **admin_lists(biz_type.code, some),
     }
 
 
@@ -173,23 +180,13 @@ def of_idle(biz_types: Sequence[Any], now: datetime) -> dict[str, Callable[[], o
     }
 
 
-def admin_lists(code: str, job: Any) -> dict[str, Callable[[], object]]:
-    """The admin's list of jobs, as it is opened, filtered and searched."""
-    client = signed_in()
-
-    def look(address: str) -> Callable[[], object]:
-        return lambda: client.get(address)
-
-    return {f"admin: {name}": look(address) for name, address in lists(code, job).items()}
-
-
 def look_at(asked: Mapping[str, Callable[[], object]], *, bound_ms: float) -> tuple[dict[str, float], list[str]]:
     """Shows the plans; gives back how many ms each statement took, and what is wrong with them."""
     took: dict[str, float] = {}
     wrong = []
     for name, statement in asked.items():
         print(f"\n{name}")
-        for plan in explain(statement):
+        for plan in explain(statement).plans:
             print(f"  {plan['Execution Time']:.1f} ms\n{describe(plan['Plan'])}")
             took[name] = round(took.get(name, 0.0) + plan["Execution Time"], 1)
             wrong += [f"{name}: {fault}" for fault in faults(plan, bound_ms=bound_ms)]
@@ -198,22 +195,63 @@ def look_at(asked: Mapping[str, Callable[[], object]], *, bound_ms: float) -> tu
     return took, wrong
 
 
+def look_at_pages(*, bound_ms: float) -> tuple[dict[str, dict[str, float]], list[str]]:
+    """Opens each page of the admin; gives back what it asks and how many ms that took, and what is wrong with it."""
+    client, found, wrong = signed_in(), dict[str, dict[str, float]](), list[str]()
+    for name, address in addresses().items():
+        count_as_the_loader_does()  # the pages show what was counted a moment ago
+        answers: list[Any] = []
+        seen = explain(partial(open_page, client, address, answers))
+        ms = sum(plan["Execution Time"] for plan in seen.plans)
+        found[name] = {"statements": seen.count, "ms": round(ms, 1)}
+        wrong += [f"{name}: {fault}" for plan in seen.plans for fault in faults(plan, bound_ms=bound_ms)]
+        if answers[0].status_code != 200:
+            wrong.append(f"{name}: answered {answers[0].status_code}")
+        if seen.count > PAGE_STATEMENTS:
+            wrong.append(f"{name}: asked {seen.count} times")
+        print(f"{name:30} {seen.count:3} statements {ms:8.1f} ms on large tables", flush=True)
+    return found, wrong
+
+
+def open_page(client: Any, address: str, answers: list[Any]) -> None:
+    """Keeps what the page answers."""
+    answers.append(client.get(address))
+
+
+def count_as_the_loader_does() -> None:
+    """Counts jobs where nobody has; the loader does that every ten seconds, so the counts are never old."""
+    from delayhub.clock import SystemClock
+    from tasksapp.maintenance.counter import Counter
+    from tasksapp.models import JobCount
+
+    if JobCount.objects.update(counted_at=timezone.now()):
+        return
+    counter = Counter(using="default", clock=SystemClock())
+    for work in (counter.count, counter.look_ahead, counter.look_days_ahead, counter.fold):
+        work()
+
+
 def main(asked: argparse.Namespace) -> Result:
     with rig() as made:
         made.set_django_up()
-        seconds = fill(asked.rows)
+        seconds = fill(asked.rows, biz_types=asked.biz_types)
         took, wrong = look_at(statements(timezone.now()), bound_ms=asked.bound_ms)
+        fill_pulses()
+        pages, more = look_at_pages(bound_ms=asked.bound_ms)
+        wrong += more
         idle: dict[str, dict[str, float]] = {}
         for when, biz_types in fill_one(min(asked.rows, asked.rows_of_one)):
             idle[when], more = look_at(of_idle(biz_types, timezone.now()), bound_ms=asked.idle_bound_ms)
             wrong += [f"idle, {when}: {fault}" for fault in more]
         connection.close()
     print("", *wrong, sep="\n")
-    return Result({"rows": asked.rows, "fill s": seconds, "ms": took, "ms, idle": idle, "wrong": wrong}, not wrong)
+    found = {"rows": asked.rows, "fill s": seconds, "ms": took, "pages": pages, "ms, idle": idle, "wrong": wrong}
+    return Result(found, not wrong)
 
 
 OPTIONS = [
     option("--rows", 10_000_000),
+    option("--biz-types", 50, "that share them"),
     option("--rows-of-one", 1_000_000, "overdue, of one biz type; never more than --rows"),
     option("--bound-ms", 500.0, "that a statement may take"),
     option("--idle-bound-ms", 50.0, "that one about idle biz types may take"),

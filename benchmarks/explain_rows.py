@@ -77,7 +77,7 @@ FROM delayhub_biz_type AS biz_types,
 """
 
 
-def fill(rows: int, *, biz_types: int = 5) -> float:
+def fill(rows: int, *, biz_types: int) -> float:
     """Fills the tables, and says how many seconds that took. So many biz types share the jobs."""
     from django.db import connection
 
@@ -129,12 +129,10 @@ def fill_one(rows: int, *, idle: int = 20) -> Iterator[tuple[str, list[Any]]]:
         yield "after ANALYZE", others
 
 
-def fill_pulses() -> int:
-    """Counts attempts of each biz type, as its processes and the counter would have; how many rows those are."""
+def fill_pulses() -> None:
+    """Counts attempts of each biz type, as its processes and the counter would have."""
     from django.db import connection
 
     with connection.cursor() as cursor:
         cursor.execute(_PULSES)
-        made = int(cursor.rowcount)
         cursor.execute("VACUUM (ANALYZE) delayhub_pulse")
-    return made

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-
-
-def rate(work: Callable[[], object], count: int) -> float:
-    """How often a second, where the work does it ``count`` times."""
-    start = time.perf_counter()
-    work()
-    return count / (time.perf_counter() - start)
+from collections.abc import Sequence
 
 
 def percentile(values: Sequence[float], share: float) -> float:

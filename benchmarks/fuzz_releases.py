@@ -60,14 +60,11 @@ class Broken(AssertionError):
 class History:
     """One history on an empty server, by a seed."""
 
-    def __init__(
-        self, client: redis.Redis, releases: dict[str, Release], seed: int, *, features: frozenset[str]
-    ) -> None:
+    def __init__(self, client: redis.Redis, releases: dict[str, Release], seed: int) -> None:
         client.flushall()
         self.client = client
         self.releases = releases
         self.chance = random.Random(seed)
-        self.features = features
         #: Histories differ in what they do most, and which part of it the earlier release does.
         self.share = self.chance.choice((0.15, 0.3, 0.5))
         self.weights = {"do_publish": 5, "do_claim": 5, "do_finish": 5, self.chance.choice(RARE): 5}
@@ -88,7 +85,7 @@ class History:
         Raises:
             Broken: it broke the law.
         """
-        if "keys" in self.features and self.chance.random() < 0.5:
+        if self.chance.random() < 0.5:
             for task in TASKS:
                 set_limits(self.queue, SET, {task + "\0": Limit(10**13)})
         verbs = [name for name in dir(self) if name.startswith("do_")]
@@ -112,7 +109,7 @@ class History:
     def payload(self) -> bytes:
         """A new message."""
         self.number += 1
-        key = self.chance.choice(KEYS) if "keys" in self.features else None
+        key = self.chance.choice(KEYS)
         header = f',"x-delayhub-key":"{key}"' if key else ""
         return f'{{"headers":{{"task":"{self.chance.choice(TASKS)}"{header}}},"body":"<{self.number}>"}}'.encode()
 
@@ -121,8 +118,6 @@ class History:
         self.run(release, "schedule", "new", self.chance.choice(IDS), due, step, self.payload(), f"<{self.number}>")
 
     def do_offer(self, _: str) -> set[str] | None:
-        if "unique" not in self.features:
-            return None
         unique = UniqueKey(
             key=self.chance.choice(("u1", "u2")),
             until=self.chance.choice((Until.END, Until.END, Until.START)),
@@ -144,8 +139,6 @@ class History:
             self.run(release, "set_limits", SET, task, "" if interval is None else interval, "by a person")
             return
         if "keys" in kind:
-            if "keys" not in self.features:
-                return
             task += "\0"
         limit: Any = None if interval is None else Limit(interval)
         layer = SET
@@ -254,7 +247,7 @@ class History:
         return may_go
 
     def do_free_key(self, _: str) -> None:
-        if "unique" in self.features and self.chance.random() < 0.3:
+        if self.chance.random() < 0.3:
             self.log.append("free_key")
             free_key(self.queue, self.chance.choice(("u1", "u2")))
 
@@ -350,7 +343,7 @@ def main(given: argparse.Namespace) -> Result:
         releases = {OLD: Release(client, earlier), NEW: Release(client, own)}
         wrong: Counter[str] = Counter()
         for seed in range(given.first, given.first + given.histories):
-            history = History(client, releases, seed, features=frozenset(given.features.split(",")))
+            history = History(client, releases, seed)
             try:
                 history.go(given.steps)
             except (Broken, redis.ResponseError) as error:
@@ -359,7 +352,7 @@ def main(given: argparse.Namespace) -> Result:
                     print(f"seed {seed}: {error}", flush=True)
                     if given.show:
                         print("\n".join(history.log))
-    return Result({"histories": given.histories, "wrong": dict(wrong)}, not wrong)
+    return Result({"histories": given.histories, "wrong": dict(wrong)}, not wrong and given.histories > 0)
 
 
 OPTIONS = [
@@ -368,6 +361,5 @@ OPTIONS = [
     option("--steps", 60, "verbs in each"),
     option("--first", 1, "the seed of the first"),
     option("--alone", action="store_true", help="all by this release"),
-    option("--features", "keys,unique", "of these"),
     option("--show", action="store_true", help="what each broken history did"),
 ]

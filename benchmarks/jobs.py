@@ -1,13 +1,14 @@
 """What does a job cost, from its row to its callback?
 
-Question: creates a second (bulk, single), in Python and over REST with the web server on one core; callbacks a second
-    when many are due at once (all taken, all failing) beside a plain Celery task that posts with ``requests``, and who
-    spends how much CPU on each; lateness at a steady rate; bytes in Redis; a fast biz type beside a slow receiver; how
-    all that grows with what is pending; what a backlog that is paused costs; and how soon jobs fire after Redis has
-    lost everything.
+Question: creates a second (bulk, single) in Python; callbacks a second when many are due at once (all taken, all
+    failing) beside a plain Celery task that posts with ``requests``, and who spends how much CPU on each; bytes in
+    Redis; a fast biz type beside a slow receiver; how all that grows with what is pending; what a backlog that is
+    paused costs. ``trickle``: what a job costs PostgreSQL,
+    Redis, worker and web server that comes one by one, at some rates, how late it is, and what creates cost over REST.
 Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
-Command: make bench NAME=jobs
-Result: a table and one JSON line.
+Command: make bench NAME=jobs; the trickle of other checkouts beside this one, in turns, each with an environment in its
+    .venv: OPTIONS="--against ../other ../another --rounds 5"
+Result: a table and one JSON line; with --keep, a row more in benchmarks/history.csv and its table in docs/numbers.md.
 Caveat: PostgreSQL with its own defaults (fsync on); other work on the machine shows. Compare ratios within a run.
     How CPU time is told apart: see ``jobs_cost``. The servers' share is more than they would need on cores of their
     own, since they share one with the receiver.
@@ -18,32 +19,46 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import timedelta
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from django.utils import timezone
 
-from benchmarks import jobs_backlog, jobs_rest
+from benchmarks import history, jobs_backlog, jobs_trickle
 from benchmarks.cores import WORKER_CORE, pin
-from benchmarks.jobs_bench import Bench
-from benchmarks.jobs_cost import http_alone
+from benchmarks.jobs_bench import Bench, FreshJobs
 from benchmarks.jobs_fill import empty
 from benchmarks.jobs_rig import rig
 from benchmarks.result import Result, option
+from tests.repository import ROOT
 
 
 def main(asked: argparse.Namespace) -> Result:
+    if asked.against:
+        compared = jobs_trickle.in_turns(asked)
+        history.keep(compared if asked.keep else {})
+        return jobs_trickle.table(compared)
     found: dict[str, Any] = {"jobs": asked.jobs}
     began = time.monotonic()
-    with rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600") as made:
-        pin(0)
-        bench = Bench(made, jobs=asked.jobs, seconds=asked.seconds)
+    with ExitStack() as stack:
+        bench: Bench | None = None
         for name in asked.only:
-            bench.say(f"{time.monotonic() - began:4.0f} s  {name} …")
+            print(f"{time.monotonic() - began:4.0f} s  {name} …", file=sys.stderr, flush=True)
+            if name == TRICKLE:
+                found |= jobs_trickle.measured(ROOT, asked)
+                continue
+            if bench is None:
+                made = stack.enter_context(rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600"))
+                pin(0)
+                bench = Bench(made, jobs=asked.jobs, seconds=asked.seconds)
             found |= PARTS[name](bench, asked)
+    history.keep({jobs_trickle.commit_of(ROOT): found} if asked.keep else {})
     return Result(found)
 
 
@@ -100,7 +115,6 @@ def bursts(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
         with bench.rig.worker() as worker:
             failing = bench.burst(worker, "fail", asked.jobs // 2, max_attempts=1)
         plain = _plain_tasks(bench, max(asked.jobs // 10, 100))
-        alone = http_alone(bench.url("ok/alone"), asked.jobs, core=WORKER_CORE)
         row: dict[str, float] = {
             "callbacks/s": taken.rate,
             "callbacks/s, all failing": failing.rate,
@@ -108,8 +122,6 @@ def bursts(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
             "times a plain task": round(taken.rate / plain, 1),
         }
         row |= {f"µs/job, {who}": spent for who, spent in taken.cost.items()}
-        row["µs/job, of the callbacks' HTTP alone"] = alone
-        row["µs/job, of the callbacks' Python"] = taken.cost["worker: callbacks"] - alone
         row["µs/job, worker, all failing"] = failing.cost["worker"]
         rows.append(row)
         bench.say(f"  round {number + 1}: {json.dumps(row, ensure_ascii=False)}")
@@ -132,45 +144,45 @@ def _plain_tasks(bench: Bench, count: int) -> int:
     return round((count - 1) / (at[-1] - at[0]) * 1_000_000)
 
 
-def steady(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
-    """Lateness at 200 a second."""
-    with bench.rig.worker():
-        late = bench.steady("steady", 200)
-    return {f"lateness ms, 200/s, {name}": value for name, value in late.items()}
-
-
 def slow(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
     """A fast biz type's lateness alone, and beside jobs at 50/s whose receiver takes ten seconds."""
+    fast = bench.biz_type("fast", "ok/fast")
     with bench.rig.worker():
-        alone = bench.steady("alone", 100)
+        fresh = FreshJobs(bench, fast, per_second=100)
+        fresh.run(bench.seconds)
+        found = fresh.lateness("fast jobs alone")
         code = bench.biz_type("slow", "slow/one", port=bench.rig.start_receiver(), timeout_seconds=30)
-        seconds = bench.seconds + 4
-        bench.create_due(code, int(50 * seconds), timezone.now(), spread_seconds=seconds)
-        beside = bench.steady("beside", 100)
+        bench.create_due(code, int(50 * bench.seconds), timezone.now(), spread_seconds=bench.seconds)
+        fresh = FreshJobs(bench, fast, per_second=100)
+        fresh.run(bench.seconds)
+        found |= fresh.lateness("beside a slow one")
         bench.wait_until_ended(code)
-    return {"fast p99 ms, alone": alone["p99"], "fast p99 ms, beside a slow one": beside["p99"]}
+    return found
 
 
 #: What there is to measure, in this order.
 PARTS: dict[str, Callable[[Bench, argparse.Namespace], dict[str, Any]]] = {
     "create": create,
-    "rest": lambda bench, asked: jobs_rest.rest(bench, max(asked.jobs // 5, 100)),
     "memory": memory,
     "bursts": bursts,
-    "steady": steady,
     "slow": slow,
     "growth": lambda bench, asked: jobs_backlog.growth(bench, asked.pending),
     "paused": lambda bench, asked: jobs_backlog.paused(bench, asked.paused),
-    "flushed": lambda bench, asked: jobs_backlog.flushed(bench, asked.flushed),
 }
+
+#: The part that has processes of its own, since it looks at them from outside.
+TRICKLE = "trickle"
 
 
 OPTIONS = [
     option("--jobs", 20_000, "due at one moment"),
-    option("--rounds", 3, "of bursts and plain tasks in turn; medians count"),
+    option("--rounds", 3, "of bursts and plain tasks, or of checkouts, in turn; medians count"),
     option("--seconds", 10.0, "of steady load"),
+    option("--trickle", [20, 200, 1_000], "jobs a second that are due one by one", nargs="*"),
+    option("--creates", [20, 200], "single creates a second over REST", nargs="*"),
     option("--pending", [10_000, 100_000, 1_000_000], nargs="*"),
     option("--paused", 1_000_000, "overdue jobs of a paused biz type"),
-    option("--flushed", 100_000, "jobs pending when Redis loses everything"),
-    option("--only", list(PARTS), nargs="*", choices=list(PARTS)),
+    option("--only", [*PARTS, TRICKLE], nargs="*", choices=[*PARTS, TRICKLE]),
+    option("--against", type=Path, nargs="*", metavar="CHECKOUT", help="the trickle of these, too, in turns"),
+    option("--keep", action="store_true", help="write the figures of the trickle down"),
 ]

@@ -1,4 +1,4 @@
-"""Parts of the jobs benchmark with many jobs waiting: growth, a paused million, and Redis losing everything."""
+"""Parts of the jobs benchmark with many jobs waiting: growth, and a paused million."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from benchmarks.jobs_bench import Bench
-from benchmarks.jobs_fill import fill, fill_with_timers, rebuild_timers
-from tests.waiting import wait_until
+from benchmarks.jobs_fill import fill, rebuild_timers
 
 #: How long an idle worker is looked at, and a backlog that was let go again.
 IDLE_SECONDS, RESUMED_SECONDS = 10.0, 10
@@ -71,26 +70,3 @@ def paused(bench: Bench, overdue: int) -> dict[str, Any]:
     found["callbacks in each second after resuming"] = by_second
     bench.empty()
     return found
-
-
-def flushed(bench: Bench, pending: int) -> dict[str, Any]:
-    """Redis loses everything half a second before so many jobs are due; all of them must fire all the same."""
-    from tasksapp.models import Job, Status
-
-    bench.empty()
-    code = bench.biz_type("flushed", "ok/flushed")
-    bench.rig.forget_seen()
-    with bench.rig.worker():
-        due = fill_with_timers(code, pending, ahead_seconds=4 + pending / 7_000)
-        time.sleep((due - timezone.now()).total_seconds() - 0.5)
-        bench.flush()
-        wiped = timezone.now().timestamp()
-        ended = Job.objects.filter(biz_type__code=code, status=Status.SUCCEEDED)
-        wait_until(lambda: ended.count() >= pending, within_seconds=240, otherwise=ended.count, look_seconds=1.0)
-    seen = bench.rig.seen()
-    bench.empty()
-    return {
-        f"FLUSHALL, {pending} due: first callback after s": round(min(one.at_us for one in seen) / 1e6 - wiped, 2),
-        f"FLUSHALL, {pending} due: last callback after s": round(max(one.at_us for one in seen) / 1e6 - wiped, 1),
-        f"FLUSHALL, {pending} due: never came": pending - len({one.job_id for one in seen}),
-    }

@@ -1,4 +1,4 @@
-"""What the parts of the jobs benchmark are made of: biz types, bursts, steady load, and waiting for their end."""
+"""What the parts of the jobs benchmark are made of: biz types, bursts, fresh jobs, and waiting for their end."""
 
 from __future__ import annotations
 
@@ -64,15 +64,11 @@ class Bench:
         BizType.objects.create(code=code, url=url, signing_secret=SECRET, **fields)
         return code
 
-    def flush(self) -> None:
-        """Redis forgets everything."""
-        with self.rig.redis.client() as client:
-            client.flushall()
-
     def empty(self) -> None:
         """No jobs, and nothing in Redis."""
         empty()
-        self.flush()
+        with self.rig.redis.client() as client:
+            client.flushall()
 
     def create_due(
         self, code: str, count: int, due: datetime, *, spread_seconds: float = 0.0, **fields: Callable[[int], object]
@@ -105,28 +101,6 @@ class Bench:
         last = max(one.at_us for one in self.rig.seen()) / 1_000_000
         self.wait_until_ended(code)
         return Burst(round(count / (last - due.timestamp())), each(before, worker.cpu_seconds(), count))
-
-    def steady(self, name: str, rate: int, *, kind: str = "ok") -> dict[str, float]:
-        """Lateness in ms of jobs that are due evenly over some seconds."""
-        code = self.biz_type(name, f"{kind}/{name}")
-        self.rig.forget_seen()
-        count = int(rate * self.seconds)
-        self.create_due(code, count, timezone.now() + timedelta(seconds=2), spread_seconds=self.seconds)
-        path = f"/{kind}/{name}"
-        wait_until(
-            lambda: self.of_path(path) >= count, within_seconds=60 + self.seconds, otherwise=lambda: self.of_path(path)
-        )
-        late = [one.lateness_ms for one in self.rig.seen() if one.path == path]
-        self.wait_until_ended(code)
-        return {
-            "p50": round(percentile(late, 0.5), 2),
-            "p99": round(percentile(late, 0.99), 2),
-            "early": sum(one < 0 for one in late),
-        }
-
-    def of_path(self, path: str) -> int:
-        """Callbacks so far to that path."""
-        return sum(one.path == path for one in self.rig.seen())
 
     def idle_cost(self, worker: Processes, seconds: float) -> Counter[str]:
         """ms of CPU a second, by who spends it, while nothing is due."""

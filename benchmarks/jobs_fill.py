@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from io import StringIO
 
 from django.core.management import call_command
-from django.utils import timezone
 
 #: Ids that are ordered by time, as the app's own are: in random order a million would be written all over the index.
 _FILL = """
@@ -48,20 +47,6 @@ def empty() -> None:
 
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE delayhub_job, delayhub_attempt, delayhub_idempotency_key")
-
-
-def fill_with_timers(code: str, count: int, *, ahead_seconds: float) -> datetime:
-    """Makes so many jobs that are due at one moment, with their timers; when that is.
-
-    Raises:
-        RuntimeError: it took longer than they had.
-    """
-    due = timezone.now() + timedelta(seconds=ahead_seconds)
-    fill(code, count, due=due)
-    rebuild_timers()
-    if timezone.now() > due - timedelta(seconds=0.5):
-        raise RuntimeError(f"making {count} jobs took longer than they had")
-    return due
 
 
 def rebuild_timers() -> None:

@@ -48,8 +48,15 @@ class Rig:
     redis: RedisServer
     database: Database
     extra: dict[str, str] = field(default_factory=dict)
+    #: The checkout whose code the workers run, by the Python of its own environment.
+    root: Path = ROOT
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     receivers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def python(self) -> str:
+        """The Python of the checkout's environment; this one, for this checkout."""
+        return sys.executable if self.root == ROOT else str(self.root / ".venv/bin/python")
 
     @property
     def environment(self) -> dict[str, str]:
@@ -103,7 +110,7 @@ class Rig:
             *(["-Q", queues] if queues else []),
         ]
         own = {"DELAYHUB_LOG_LEVEL": "INFO", "THREADS_FILE": str(self.folder / "threads.json")}
-        worker = start(command, log=log, **{**self.environment, **own})
+        worker = start(command, log=log, cwd=self.root, python=self.python, **{**self.environment, **own})
         pin(worker.pid, WORKER_CORE)  # at once, so that all its threads and children stay there
         self.workers.append(worker)
         if not wait:
@@ -125,7 +132,7 @@ class Rig:
         worker = self.start_worker(app=app, **options)
         try:
             if app == MEASURED:
-                wait_until(lambda: "delayhub-outcome-writer" in threads.read_text(), within_seconds=20)
+                wait_until(lambda: "delayhub-dispatcher" in threads.read_text(), within_seconds=20)
             yield Processes(worker.pid, threads, self.redis.pid, self.database.pid)
         finally:
             worker.terminate()
@@ -146,7 +153,7 @@ class Rig:
 
 
 @contextlib.contextmanager
-def rig(**extra: str) -> Iterator[Rig]:
+def rig(*, root: Path = ROOT, **extra: str) -> Iterator[Rig]:
     """A rig without workers; everything it starts ends with it."""
     with (
         tempfile.TemporaryDirectory(prefix="delayhub-jobs-") as name,
@@ -154,7 +161,7 @@ def rig(**extra: str) -> Iterator[Rig]:
         RedisServer(append_only=True) as server,
     ):
         pin(server.pid)
-        made = Rig(Path(name), server, database, extra)
+        made = Rig(Path(name), server, database, extra, root)
         try:
             yield made
         finally:

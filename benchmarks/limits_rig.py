@@ -1,33 +1,21 @@
-"""What chaos runs of limits share: the shop's workers, what it wrote down, and what claims cost."""
+"""What the shop with limits wrote down, and what Redis let start: for chaos runs of limits and of outages."""
 
 from __future__ import annotations
 
-import argparse
-import random
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import redis
 
 from benchmarks.figures import late
-from benchmarks.processes import Fleet, is_soon, told, words_of
+from benchmarks.processes import words_of
 from delayhub.celery_support.backlog import backlogs
-from delayhub.engine import DelayQueue, Entry, LaneKeys
-from delayhub.engine.limits import flying_counts
-from delayhub.local.redis_server import RedisServer
+from delayhub.engine import DelayQueue, LaneKeys
 
 APP = "benchmarks.limits_shop"
-CREW = ("-P prefork -c 4", "-P prefork -c 2", "-P threads -c 4", "-P solo")
-#: How many processes and threads they have.
-SLOTS = 11
-#: Other tasks published a second, each of which takes so long.
-OTHERS, OTHER_SECONDS = 20, 0.02
-#: Seconds that the workers have for their start, beside those of the run.
-START_SECONDS = 3.0
 #: Seconds that a report takes at least, as the shop has it: so long a run counts that was killed.
 REPORT_LASTS = 0.3
 
@@ -57,10 +45,10 @@ class Notes:
             first[number] = min(at, first.get(number, at))
         return late([1000 * (at - published[number]) for number, at in first.items()])
 
-    def most_at_once(self, name: str = "report", *, lasts_at_most: float = 2.5) -> int:
-        """How many of a task with ``max_in_flight`` ran at once; a run that was killed counts for its usual time.
+    def most_at_once(self, name: str, *, lasts_at_most: float) -> int:
+        """How many of a task with a limit ran at once; a run that was killed counts for its usual time.
 
-        The lease of a run that was killed ends after 3 s, so an end that comes later is that of another run.
+        An end that comes later than a lease lasts is that of another run.
         """
         ends: dict[int, list[float]] = {}
         for number, at in self.starts(f"{name}ed"):
@@ -81,61 +69,9 @@ def most_in_a_second(times: Sequence[float]) -> int:
     return max((bisect_left(times, at + 1.0) - number for number, at in enumerate(times)), default=0)
 
 
-class Crowd(NamedTuple):
-    """The shop under four workers, on a server of their own."""
-
-    shop: Any
-    fleet: Fleet
-    client: redis.Redis
-    connection: Any
-
-    def turns(self, asked: argparse.Namespace) -> Iterator[tuple[int, float]]:
-        """Turns for other tasks, while workers are killed: see ``Fleet.under_kills``."""
-        chance = random.Random(asked.seed)
-        seconds = asked.seconds + START_SECONDS
-        return self.fleet.under_kills(seconds, every=asked.kill_every, per_second=OTHERS, chance=chance)
-
-
-@contextmanager
-def crowd(folder: Path, *, acks: str, lease: float = 3.0, **limits: str) -> Iterator[Crowd]:
-    """Starts them; their limits are those that the shop knows, without ``LIMITS_``."""
-    with RedisServer(append_only=False) as server, server.client(socket_timeout=None) as client:
-        environment = {
-            "SHOP_BROKER": f"delayhub://127.0.0.1:{server.port}/0",
-            "SHOP_FOLDER": str(folder),
-            "SHOP_CONF": f'{{"broker_transport_options": {{"lease_seconds": {lease}}}}}',
-            "LIMITS_ACK": acks,
-            **{f"LIMITS_{name.upper()}": value for name, value in limits.items()},
-        }
-        with told(**environment), Fleet(folder, APP, CREW) as fleet:
-            from benchmarks import limits_shop as shop
-
-            with shop.app.connection_for_write(environment["SHOP_BROKER"]) as connection:
-                yield Crowd(shop, fleet, client, connection)
-
-
-def held_at_the_end(client: redis.Redis, *, task: str = "") -> int:
-    """How many messages are held, and count among those that run, once all have ended, or after a minute.
-
-    Of one task and its flow keys only those that count, where it is named: others may go on.
-    """
-    queue = DelayQueue(client, "celery")
-
-    def held() -> int:
-        flying = sum(count for name, count in flying_counts(queue).items() if name.startswith(task))
-        return flying + (0 if task else queue.count().leased)
-
-    is_soon(lambda: not held(), within_seconds=60)
-    return held()
-
-
-def put_right(client: redis.Redis, queue: DelayQueue | None = None) -> int:
-    """What claims found wrong in a queue, and put right."""
-    queue = queue or DelayQueue(client, "celery")
-    return backlogs(client, [queue])[queue.name].healed
-
-
-# ---------------------------------------------------------------- what Redis lets start
+def put_right(client: redis.Redis, queues: Iterable[DelayQueue]) -> int:
+    """What claims found wrong in queues, and put right."""
+    return sum(backlogs(client, [queue])[queue.name].healed for queue in queues)
 
 
 class Permits:
@@ -178,35 +114,3 @@ class Permits:
                 if following > last:
                     last = following
                     self.times.append(heard["time"])
-
-
-# ---------------------------------------------------------------- what claims cost
-
-
-def cpu_us(client: Any) -> float:
-    """The server's CPU time so far; that of its scripts by the clock would count what other programs take."""
-    used = client.info("cpu")
-    return 1e6 * (float(used["used_cpu_user_main_thread"]) + float(used["used_cpu_sys_main_thread"]))
-
-
-def claims(queue: DelayQueue) -> float:
-    """µs of Redis' CPU for a claim of 20 that no limit is about, with its acknowledgement."""
-    client, used = queue.client, list[float]()
-    for _ in range(9):
-        queue.schedule([Entry(f"free{n}", payload=b'{"headers":{"task":"bench.other"}}') for n in range(2000)])
-        began = cpu_us(client)
-        for _ in range(100):
-            leases = [queue.lease(entry.id, entry.token) for entry in queue.claim(20, free=0).entries]
-            queue.acknowledge(leases)
-        used.append((cpu_us(client) - began) / 100)
-    return round(min(used), 1)
-
-
-def parking(queue: DelayQueue) -> tuple[float, float]:
-    """µs of Redis' CPU that claims take until they have parked all that is ready, and ms of the longest of them."""
-    began, worst = cpu_us(queue.client), 0.0
-    while queue.count().ready:
-        call = cpu_us(queue.client)
-        queue.claim(100, free=0)
-        worst = max(worst, cpu_us(queue.client) - call)
-    return cpu_us(queue.client) - began, round(worst / 1000, 2)

@@ -1,4 +1,4 @@
-"""Tasks with limits, and others, for ``chaos_limits``, ``chaos_flow_keys``, ``chaos_slots`` and ``chaos_outages``."""
+"""Tasks with limits, and others, for ``chaos_limits`` and ``chaos_outages``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delayhub import Unique
 
 #: How long the tasks of which so many run at once take.
 REPORT_SECONDS = 0.3
-#: Whether the tasks of which only so many run at once are acknowledged late; early, a kill loses what runs.
+#: Whether the task of which only so many run at once is acknowledged late; early, a kill loses what runs.
 ACKS_LATE = os.environ.get("LIMITS_ACK") != "early"
 
 app = shop("limits")
@@ -47,9 +47,9 @@ def keyed(tenant: str, number: int) -> None:
     time.sleep(0.05)
 
 
-@app.task(name="limits.tally", acks_late=ACKS_LATE, flow_key_by="tenant", key_max_in_flight=1)
+@app.task(name="limits.tally", acks_late=False, flow_key_by="tenant", key_max_in_flight=1)
 def tally(tenant: str, number: int) -> None:
-    """What may not run twice at once for a tenant."""
+    """What may not run twice at once for a tenant; a kill loses what runs."""
     note(f"tally-{tenant}", number)
     time.sleep(REPORT_SECONDS)
     note(f"tally-{tenant}ed", number)

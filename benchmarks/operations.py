@@ -1,10 +1,10 @@
 """Do fresh jobs keep their time while an operation redrives very many dead ones of the same biz type?
 
-Question: lateness of fresh jobs of a biz type with a delivery rate: while they have it to themselves, while an
-    operation redrives dead jobs beside them, and while others are redriven by hand all at once. Half of the fresh jobs
-    are known a few seconds ahead, the other half are due when they are created. And how many the redrive does a second;
-    and with --rows: how long an operation takes for a million jobs in one go, whether its numbers are those of the
-    database, and how long its turns hold the maintenance thread: 0.25 s is their share, and 1 s too long.
+Question: lateness of fresh jobs of a biz type with a delivery rate, while they have it to themselves, and while an
+    operation redrives dead jobs beside them. Half of the fresh jobs are known a few seconds ahead, the other half are
+    due when they are created. And how many the redrive does a second; with --rows: how long an operation takes for a
+    million jobs in one go, whether its numbers are those of the database, and how long its turns hold the maintenance
+    thread: 0.25 s is their share, and 1 s too long.
 Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
 Command: make bench NAME=operations
 Result: a table and one JSON line.
@@ -71,23 +71,8 @@ def beside_fresh_jobs(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]
         }
         wait_until(lambda: refreshed(operation).succeeded >= asked.redriven, within_seconds=60)
         found["operation succeeded"] = operation.succeeded
-        if asked.by_hand:
-            found |= by_hand(bench, code, asked)
     empty()
     return found
-
-
-def by_hand(bench: Bench, code: str, asked: argparse.Namespace) -> dict[str, Any]:
-    """The same with a number of jobs that are redriven all at once."""
-    from tasksapp import jobs
-    from tasksapp.models import Job, Status
-
-    made_dead(code, asked.by_hand)
-    ids = list(Job.objects.filter(status=Status.DEAD).values_list("id", flat=True))
-    fresh = FreshJobs(bench, code, per_second=asked.fresh)
-    jobs.apply_many(jobs.Verb.REDRIVE, ids)
-    fresh.run(asked.by_hand / asked.rate)
-    return fresh.lateness("beside a redrive at once")
 
 
 def many_rows(bench: Bench, rows: int) -> dict[str, Any]:
@@ -181,6 +166,5 @@ OPTIONS = [
     option("--rate", 500.0, "the biz type's delivery rate"),
     option("--fresh", 50.0, "fresh jobs a second"),
     option("--seconds", 20.0, "how long fresh jobs have it to themselves"),
-    option("--by-hand", 5_000, "redriven all at once, to compare; 0: none"),
     option("--rows", 1_000_000, "dropped by one operation, without workers' own work"),
 ]

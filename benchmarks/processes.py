@@ -36,12 +36,14 @@ def words_of(path: Path) -> list[list[str]]:
     return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def start(command: Sequence[str], *, log: Path, cwd: Path = ROOT, **environment: str) -> subprocess.Popen[bytes]:
+def start(
+    command: Sequence[str], *, log: Path, cwd: Path = ROOT, python: str = sys.executable, **environment: str
+) -> subprocess.Popen[bytes]:
     """A process of Python without Django's settings, in a group of its own; what it says is appended to the log."""
     kept = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
     with log.open("ab") as output:
         return subprocess.Popen(
-            [sys.executable, *command], cwd=cwd, env={**kept, **environment}, start_new_session=True,
+            [python, *command], cwd=cwd, env={**kept, **environment}, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=output, stderr=output,
         )  # fmt: skip
 
@@ -68,11 +70,12 @@ class Fleet:
         folder: for their logs, ``worker0.log`` and so on.
         app: the module of the app.
         crew: what each worker is asked for, as ``celery worker`` has it: its pool, its size.
+        cwd: where they are started.
         environment: what they are told.
     """
 
-    def __init__(self, folder: Path, app: str, crew: Sequence[str], **environment: str) -> None:
-        self.folder, self.app, self.crew, self.environment = folder, app, crew, environment
+    def __init__(self, folder: Path, app: str, crew: Sequence[str], *, cwd: Path = ROOT, **environment: str) -> None:
+        self.folder, self.app, self.crew, self.cwd, self.environment = folder, app, crew, cwd, environment
         self.names = [""] * len(crew)
         #: The name of each worker that was killed, and when it was gone.
         self.kills: list[tuple[str, float]] = []
@@ -90,6 +93,13 @@ class Fleet:
         kill_group(self.alive[number])
         self.kills.append((self.names[number], time.time()))  # noqa: TID251  compared with what the tasks wrote
         self.alive[number] = self._start(number, then or self.crew[number])
+
+    def end(self) -> None:
+        """Stops all of them, warm."""
+        for process in self.alive:
+            process.terminate()
+        for process in self.alive:
+            process.wait(60)
 
     def tend(self) -> int:
         """Puts others in the place of those that ended by themselves; how many those were."""
@@ -117,7 +127,7 @@ class Fleet:
         command = ["-m", "celery", "-A", self.app, "worker", *asked.split(), "-n", name, *QUIET]
         log = self.folder / f"worker{number}.log"
         append_line(log, "==", name)
-        return start(command, log=log, **self.environment)
+        return start(command, log=log, cwd=self.cwd, **self.environment)
 
 
 @contextlib.contextmanager

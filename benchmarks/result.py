@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 
@@ -18,6 +18,11 @@ class Result(NamedTuple):
 
     figures: Mapping[str, Any]
     is_good: bool = True
+
+    @classmethod
+    def of(cls, runs: Mapping[str, tuple[Mapping[str, Any], bool]]) -> Result:
+        """That of several runs: of each its figures, and whether they are as they must be."""
+        return cls({name: found for name, (found, _) in runs.items()}, all(good for _, good in runs.values()))
 
     def show(self, benchmark: str) -> None:
         """Prints a line for each figure, with a column for each run; then all as one JSON line."""
@@ -33,9 +38,12 @@ class Result(NamedTuple):
         print(json.dumps({"benchmark": benchmark, **self.figures}, ensure_ascii=False))
 
 
-def result_of(runs: Mapping[str, tuple[Mapping[str, Any], bool]]) -> Result:
-    """The result of runs: of each its figures, and whether they are as they must be."""
-    return Result({name: found for name, (found, _) in runs.items()}, all(good for _, good in runs.values()))
+def judged(found: Mapping[str, Any], *, none: Sequence[str], some: Sequence[str]) -> bool:
+    """Whether a chaos run is as it must be: none of what is wrong, and some of what it proves nothing without.
+
+    Such a thing is a kill, or a task that was published. What is missing among the figures counts as none.
+    """
+    return not any(found.get(name) for name in none) and all(found.get(name) for name in some)
 
 
 def option(name: str, default: Any = None, about: str = "", **more: Any) -> Callable[[argparse.ArgumentParser], object]:

@@ -1,29 +1,25 @@
-"""Rounds of peers, in which each is measured on an empty server: what ``rivals`` and ``transport`` consist of."""
+"""Rounds of peers, in which each is measured on an empty server: what ``rivals`` consists of."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import math
-import signal
 import statistics
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import redis
 
 from benchmarks.cores import resident, used_by_server
-from benchmarks.distribution import ENOUGH, Distribution
 from benchmarks.figures import percentile
 from benchmarks.rival_processes import PATIENCE_SECONDS, POOLS, PeerProcesses
 
-#: In the kill runs: after how many seconds the messages of a killed worker may run elsewhere.
-LEASE_SECONDS = 5
 #: What a round consists of; each pool is a part of its own, and of lateness each pool with so many tasks a second.
 PARTS = ("publish", *POOLS, "late-threads-200", "idle")
+#: What is measured only where it is asked for. Of kombu's solo worker, which starts some 20 tasks with an eta a second,
+#: lateness is the length of the measurement.
+MORE_PARTS = ("burst", "late-threads-2000", "late-solo-200", "late-solo-2000")
 #: Tasks with an eta that are published in a second, cautiously, and that kombu's worker, which fetches them all before
 #: they are due, has fetched in a second. So long before the instant it is begun.
 READY_PER_SECOND = 500
@@ -158,44 +154,6 @@ class RivalBench:
             "worker MB": round(grown / 1e6, 1),
         }
 
-    def kills(self, *, count: int, kills: int, patience: float) -> dict[str, float]:
-        """What is lost, and what runs twice, when a worker is killed by -9 again and again; late acknowledgement."""
-        self.processes.empty()
-        started = time.monotonic()
-        settings: dict[str, Any] = {"RIVAL_ACKS": "late"}
-        if self.processes.peer.program == "potatoq":
-            settings["RIVAL_SETTINGS"] = json.dumps({self.processes.peer.lease_option: LEASE_SECONDS})
-        else:
-            options = {**self.processes.peer.options, self.processes.peer.lease_option: LEASE_SECONDS}
-            settings["RIVAL_SETTINGS"] = json.dumps({"broker_transport_options": options})
-        with self.processes.publisher("many", count=count, each_seconds=0.01, **settings) as publish:
-            publish()
-        for _ in range(kills):
-            with self.processes.worker("prefork", **settings) as process:
-                self.processes.wait(
-                    process, self.processes.done() + count // (2 * kills), patience=patience, is_exact=False
-                )
-                process.send_signal(signal.SIGSTOP)  # at once, however long the next lines take
-        with self.processes.worker("prefork", **settings):
-            runs, steady = 0, time.monotonic()
-            while self.different() < count and time.monotonic() < steady + patience:
-                time.sleep(0.2)
-                if self.processes.done() > runs:
-                    runs, steady = self.processes.done(), time.monotonic()
-            time.sleep(2 * LEASE_SECONDS)  # what comes twice, comes now
-        numbers = Counter(run.number for run in self.processes.runs())
-        return {
-            "tasks": count,
-            "kills": kills,
-            "lost": count - len(numbers),
-            "ran twice": sum(runs > 1 for runs in numbers.values()),
-            "seconds": round(time.monotonic() - started, 1),
-        }
-
-    def different(self) -> int:
-        """How many tasks ran at least once."""
-        return len({run.number for run in self.processes.runs()})
-
 
 class Rounds:
     """What was measured of peers that take turns, so that the machine's drift meets all.
@@ -234,13 +192,10 @@ class Rounds:
             for name in self.figures
         }
 
-    def lateness(self) -> dict[str, dict[str, Any]]:
-        """Prints what lateness looks like; percentiles, and the modes where there are enough times to look for them."""
-        found: dict[str, dict[str, Any]] = {}
-        for name, times in self.late_ms.items():
-            seen = Distribution([max(0.0, late) for late in times])
-            modes = seen.modes() if len(times) >= ENOUGH else []
-            found[name] = {**seen.figures(), "modes": [mode._asdict() for mode in modes]}
-            print(f"\nlateness of {name}, ms, {len(times)} tasks: {seen.figures()}")
-            print(f"modes: {'; '.join(map(str, modes)) or 'too few times to look for them'}\n{seen.sketch()}")
-        return found
+    def lateness(self) -> dict[str, dict[str, float]]:
+        """How late tasks of all rounds were, in ms, by peer, pool and tasks a second."""
+        shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "worst": 1.0}
+        return {
+            place: {name: round(percentile(late, share), 2) for name, share in shares.items()}
+            for place, late in self.late_ms.items()
+        }

@@ -29,7 +29,6 @@ class Peer:
         home: the peer whose environment it has.
         program: the module that starts its worker.
         options: its ``broker_transport_options``.
-        lease_option: the one that says, in seconds, when a killed worker's messages come back.
     """
 
     name: str
@@ -38,17 +37,15 @@ class Peer:
     home: str = ""
     program: str = "celery"
     options: Mapping[str, object] = field(default_factory=dict)
-    lease_option: str = "visibility_timeout"
 
 
 PEERS = (
-    Peer(name="delayhub", scheme="delayhub", requirements=(str(ROOT),), lease_option="lease_seconds"),
+    Peer(name="delayhub", scheme="delayhub", requirements=(str(ROOT),)),
     Peer(
         name="delayhub, compact",
         scheme="delayhub",
         home="delayhub",
         options={"compact": True},
-        lease_option="lease_seconds",
     ),
     Peer(name="kombu", scheme="redis", requirements=("celery", "packaging", "redis[hiredis]")),
     Peer(name="celery-redis-plus", scheme="valkey", requirements=("celery-redis-plus[hiredis]",)),
@@ -57,7 +54,6 @@ PEERS = (
         scheme="redis",
         requirements=("potatoq[redis]", "redis[hiredis]"),
         program="potatoq",
-        lease_option="worker_dead_after",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The processes of a peer of ``rivals`` and ``transport``: publishers, workers, and the ledger that they write."""
+"""The processes of a peer of ``rivals``: publishers, workers, and the ledger that they write."""
 
 from __future__ import annotations
 
@@ -52,11 +52,10 @@ class PeerProcesses:
         python: the Python of its environment.
         server: the Redis server.
         folder: for the ledger and the processes' log.
-        is_pinned: whether the worker has one core and all else the other.
     """
 
-    def __init__(self, peer: Peer, python: Path, server: RedisServer, *, folder: Path, is_pinned: bool) -> None:
-        self.peer, self.python, self.server, self.is_pinned = peer, python, server, is_pinned
+    def __init__(self, peer: Peer, python: Path, server: RedisServer, *, folder: Path) -> None:
+        self.peer, self.python, self.server = peer, python, server
         self.ledger, self.log = folder / f"{peer.name}.ledger", folder / f"{peer.name}.log"
         self.client: Any = server.client()
 
@@ -81,15 +80,13 @@ class PeerProcesses:
         count: int,
         start: float = 0.0,
         per_second: float = 1.0,
-        each_seconds: float = 0.0,
-        **settings: str,
     ) -> Iterator[Any]:
         """A process that is ready to publish: what is given publishes, and says what that took."""
-        given = [way, str(count), str(start), str(per_second), str(each_seconds)]
+        given = [way, str(count), str(start), str(per_second)]
         process = self.started(
             ["-m", "benchmarks.rival_shop", *given],
             OTHER_CORE,
-            settings,
+            {},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -113,13 +110,13 @@ class PeerProcesses:
             yield publish
 
     @contextlib.contextmanager
-    def worker(self, pool: str, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
+    def worker(self, pool: str) -> Iterator[subprocess.Popen[bytes]]:
         """A worker that takes tasks; it is killed at the end, with its children."""
         known = self.starts()
         slots, quiet = POOLS[pool], [*QUIET, "--without-heartbeat"]
         if self.peer.program == "potatoq":  # whose solo pool is for debuggers, and does not say when it is ready
             pool, quiet = "prefork" if pool == "solo" else pool, ["--no-scheduler"]
-        settings = {"RIVAL_PREFETCH": str(PREFETCHED // slots), **settings}
+        settings = {"RIVAL_PREFETCH": str(PREFETCHED // slots)}
         command = ["-m", self.peer.program, "-A", "benchmarks.rival_shop", "worker", "-P", pool, "-c", str(slots)]
         process = self.started([*command, *quiet, "-l", "ERROR"], WORKER_CORE, settings)
         with ended(process):
@@ -136,8 +133,7 @@ class PeerProcesses:
         """A process of the peer's on a core; its children stay there."""
         before = os.sched_getaffinity(0)
         try:
-            if self.is_pinned:
-                os.sched_setaffinity(0, {core})
+            os.sched_setaffinity(0, {core})
             with self.log.open("ab") as log:
                 streams = {"stdin": subprocess.DEVNULL, "stdout": log.fileno(), "stderr": log.fileno(), **streams}
                 return subprocess.Popen(
@@ -146,16 +142,12 @@ class PeerProcesses:
         finally:
             os.sched_setaffinity(0, before)
 
-    def wait(
-        self, process: subprocess.Popen[bytes], count: int, *, patience: float = PATIENCE_SECONDS, is_exact: bool = True
-    ) -> Spent:
-        """What was spent when so many tasks had run. Raises TimeoutError where that does not come, and has to."""
-        until = time.monotonic() + patience
+    def wait(self, process: subprocess.Popen[bytes], count: int) -> Spent:
+        """What was spent when so many tasks had run. Raises TimeoutError where that does not come."""
+        until = time.monotonic() + PATIENCE_SECONDS
         while self.done() < count:
             if time.monotonic() > until or process.poll() is not None:
-                if is_exact:
-                    raise TimeoutError(f"{self.peer.name}: {self.done()} of {count} tasks ran\n{self.log_tail()}")
-                break
+                raise TimeoutError(f"{self.peer.name}: {self.done()} of {count} tasks ran\n{self.log_tail()}")
             time.sleep(0.005)
         return self.spent(process)
 

@@ -1,6 +1,6 @@
-"""The app of ``rivals`` and ``transport``, the same in each peer's environment: a task that notes when it ran.
+"""The app of ``rivals``, the same in each peer's environment: a task that notes when it ran.
 
-``python -m benchmarks.rival_shop one|many|many_eta|eta COUNT START PER_SECOND SECONDS`` publishes: it says "ready",
+``python -m benchmarks.rival_shop one|many|many_eta|eta COUNT START PER_SECOND`` publishes: it says "ready",
 waits for a line, and says what it took. ``one``: one by one; ``many``: the quickest way that the peer has;
 ``many_eta``: so, due at START; ``eta``: one by one, due at START and after.
 """
@@ -29,8 +29,6 @@ signals: Any = importlib.import_module(f"{PROGRAM}.signals")
 app = library.Celery("rival", broker=os.environ["RIVAL_BROKER"])
 app.conf.update(
     task_ignore_result=True,
-    task_acks_late=os.environ.get("RIVAL_ACKS") == "late",
-    task_reject_on_worker_lost=os.environ.get("RIVAL_ACKS") == "late",
     task_time_limit=None,
     worker_prefetch_multiplier=int(os.environ.get("RIVAL_PREFETCH", "25")),
     worker_max_tasks_per_child=None,
@@ -59,10 +57,8 @@ def say_ready(**_: object) -> None:
 
 
 @app.task(name="rival.work")
-def work(number: int, due: float = 0.0, seconds: float = 0.0) -> None:
-    """Notes that it ran, at its end where it takes a while."""
-    if seconds:
-        time.sleep(seconds)
+def work(number: int, due: float = 0.0) -> None:
+    """Notes that it ran."""
     note(number, due)
 
 
@@ -72,29 +68,29 @@ def work(number: int, due: float = 0.0, seconds: float = 0.0) -> None:
 WARM_UP = {"queue": "warm"}
 
 
-def one_by_one(count: int, seconds: float) -> None:
+def one_by_one(count: int) -> None:
     """Each call by itself."""
     for number in range(count):
-        work.apply_async((number, 0.0, seconds))
+        work.apply_async((number,))
 
 
-def many(count: int, seconds: float, eta: datetime | None = None) -> None:
+def many(count: int, eta: datetime | None = None) -> None:
     """All calls in the quickest way that the peer has."""
     options: dict[str, Any] = {"eta": eta} if eta else {}
     if PROGRAM == "potatoq":
         from potatoq import group  # type: ignore[import-not-found]  # it is in the peer's environment only
 
         for start in range(0, count, 500):
-            calls = [work.s(number, 0.0, seconds) for number in range(start, min(start + 500, count))]
+            calls = [work.s(number) for number in range(start, min(start + 500, count))]
             group([call.set(**options) for call in calls] if options else calls).apply_async()
     elif os.environ["RIVAL_BROKER"].startswith("delayhub"):
         import delayhub
 
-        delayhub.publish_many(work, ((number, 0.0, seconds) for number in range(count)), **options)
+        delayhub.publish_many(work, ((number,) for number in range(count)), **options)
     else:
         with app.pool.acquire(block=True) as connection, connection.Producer() as producer, producer.batch(100):
             for number in range(count):
-                work.apply_async((number, 0.0, seconds), producer=producer, **options)
+                work.apply_async((number,), producer=producer, **options)
 
 
 def due_one_after_the_other(count: int, start: float, per_second: float) -> None:
@@ -106,11 +102,11 @@ def due_one_after_the_other(count: int, start: float, per_second: float) -> None
 
 def main() -> None:
     """Publishes what the command line says."""
-    way, count, start, per_second, seconds = sys.argv[1], int(sys.argv[2]), *map(float, sys.argv[3:6])
+    way, count, start, per_second = sys.argv[1], int(sys.argv[2]), *map(float, sys.argv[3:5])
     ways: dict[str, Callable[[], None]] = {
-        "one": lambda: one_by_one(count, seconds),
-        "many": lambda: many(count, seconds),
-        "many_eta": lambda: many(count, seconds, datetime.fromtimestamp(start, UTC)),
+        "one": lambda: one_by_one(count),
+        "many": lambda: many(count),
+        "many_eta": lambda: many(count, datetime.fromtimestamp(start, UTC)),
         "eta": lambda: due_one_after_the_other(count, start, per_second),
     }
     for _ in range(20):

@@ -1,9 +1,8 @@
 """The Celery app of ``make chaos NAME=upgrade``, which workers and publishers of two releases run side by side.
 
 It stands in a folder of its own there, with one of the two releases before it on the path; so it imports nothing else
-of this project, and what only one release has, it looks for. For ``make chaos NAME=moving`` the "release" may be
-kombu's own transport. ``python upgrade_shop.py NAME`` publishes until it is told to stop; with an option it does what
-that says.
+of this project, and what only one release has, it looks for. The "release" may be kombu's own transport.
+``python upgrade_shop.py NAME`` publishes until it is told to stop; with an option it does what that says.
 """
 
 from __future__ import annotations

@@ -35,18 +35,15 @@ MANY_EXAMPLES = {"DELAYHUB_EXAMPLES": "10"}
 
 #: The chaos runs that are asked for less than they do by themselves, so that each takes some minutes.
 CHAOS = {
-    "beat": "--simulated=1200 --real=120",
-    "cluster": "--tasks=3000 --jobs=600 --seconds=20 --limits-seconds=20",
-    "flow-keys": "--seconds=30 --keys=20000",
+    "beat": "--simulated=2400",
+    "cluster": "--tasks=3000 --jobs=600 --seconds=20",
     "jobs": "--jobs=3000 --seconds=40",
-    "limits": "--seconds=30 --keys=20000",
+    "limits": "--seconds=30",
     "outages": "--outages 4 20 --at-once=2",
     "receivers": "--jobs=300 --seconds=30 --kills=4",
     "redis-away": "--seconds=15",
     "releases": "--histories=300",
-    "replies": "--messages=4000",
-    "series": "--days=10 --kills=10 --races=2000",
-    "site": "--jobs=1000 --seconds=30 --kills=4 --wipes=1",
+    "series": "--days=10 --kills=10",
     "transport": "--tasks=4000 --kills=8 --restarts=2",
     "unique": "--seconds=60",
 }

@@ -123,7 +123,7 @@ def test_a_run_that_there_is_not_is_told_which_there_are(kind: str) -> None:
     assert found.returncode == 2
     named = re.findall(r"^  ([a-z-]+) +\S", found.stderr, re.MULTILINE)
     assert named == sorted(runs(kind))
-    assert len(named) > 10
+    assert len(named) >= 5
 
 
 def test_each_file_of_a_run_says_its_name() -> None:

@@ -7,6 +7,8 @@ import sqlite3
 import tempfile
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import quote
@@ -17,6 +19,7 @@ import pytest
 from django.db import DataError, InterfaceError, InternalError, OperationalError, ProgrammingError, connection
 
 from tasksapp.api.http.problems import is_away
+from tests.waiting import wait_until
 from tests.web_server import BIZ_TYPE, KEY, asked, prepare_database, web_server
 
 JOB = {"biz_type": BIZ_TYPE, "delay": 3600}
@@ -118,6 +121,31 @@ def test_what_is_locked_for_long_is_a_503_that_says_so_and_is_not_made(site: Sit
     assert "The database is locked" in page.value.read().decode()
     assert (ready["database"], ready["state"]) == ("locked", "database locked")
     assert site.ask("GET", "/jobs?biz_id=locked")[1]["results"] == []
+
+
+def test_probes_are_answered_while_creates_wait_for_a_lock_and_each_is_made_once_when_sent_again(
+    site: Site, tmp_path: Path
+) -> None:
+    own = {"DELAYHUB_WEB_LOCK_SECONDS": "3", "DELAYHUB_REQUEST_SLOTS": "2", "DELAYHUB_DATABASE_URL": site.url}
+    bodies = [{**JOB, "biz_id": f"waits-{number}"} for number in range(8)]
+    with web_server(tmp_path, threads=4, **own) as port, ThreadPoolExecutor(len(bodies)) as clients:
+        with psycopg.connect(site.url) as other:
+            other.execute("LOCK TABLE delayhub_job IN ACCESS EXCLUSIVE MODE")
+            creates = [clients.submit(asked, port, "POST", "/jobs", body) for body in bodies]
+            wait_until(lambda: any(create.done() for create in creates))  # told so since the slots are taken
+
+            with urlopen(f"http://127.0.0.1:{port}/livez", timeout=20) as probe:
+                alive = probe.status
+            waiting = sum(not create.done() for create in creates)
+            refused = [create.result() for create in creates]
+        again = [asked(port, "POST", "/jobs", body).status for body in bodies]
+
+    assert (alive, waiting > 0) == (200, True)
+    assert {answer.json["code"] for answer in refused} == {"busy", "database_locked"}
+    assert all(answer.status == 503 and answer.headers["Retry-After"] for answer in refused)
+    assert again == [201] * len(bodies)
+    for body in bodies:
+        assert len(site.ask("GET", f"/jobs?biz_id={body['biz_id']}")[1]["results"]) == 1
 
 
 def raised_by(kind: type[Exception], cause: Exception, text: str = "") -> Exception:
