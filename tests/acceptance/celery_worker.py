@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from delayhub.local.service import Service
+from tests.kept_folder import UNCHECKED
 from tests.waiting import wait_until
 
 PROJECT = Path(__file__).parent / "celery_project"
@@ -105,7 +106,7 @@ def worker_service(app: str, environment: dict[str, str], *options: str, folder:
     service = Service(
         "worker",
         command=[sys.executable, "-m", "celery", "-A", app, "worker", "--loglevel", "INFO", *options],
-        environment=environment,
+        environment={**environment, **UNCHECKED},
         log=log,
         is_ready=lambda: READY in log.read_text(),
     )

@@ -18,6 +18,7 @@ from delayhub.local.service import Service
 from delayhub.webhooks.signature import new_secret
 from tests.acceptance.site import SHORT_LEASES
 from tests.integration.tasksapp.receiver import Receiver
+from tests.kept_folder import PreparedSite
 from tests.mail_sink import MailSink, mail_sink
 from tests.own_postgres import OwnPostgres
 from tests.waiting import wait_until
@@ -81,7 +82,9 @@ def site(tmp_path_factory: pytest.TempPathFactory, database: OwnPostgres, told: 
         "DELAYHUB_ALERT_CALM_SECONDS": "10",
     }
     with ExitStack() as stack:
-        site = stack.enter_context(Site(SiteOptions(data_dir=tmp_path_factory.mktemp("site"), settings=settings)))
+        site = stack.enter_context(
+            PreparedSite(SiteOptions(data_dir=tmp_path_factory.mktemp("site"), settings=settings))
+        )
         second = second_web_server(site)
         stack.callback(second.stop)
         second.launch()

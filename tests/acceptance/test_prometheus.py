@@ -15,6 +15,7 @@ from delayhub.demo.scenario import plan
 from delayhub.demo.site import Site, SiteOptions
 from tests.acceptance.celery_worker import worker_service
 from tests.acceptance.site import SHORT_LEASES, create_on, jobs_on, soon, wait_until_all_ended
+from tests.kept_folder import PreparedSite
 from tests.own_postgres import OwnPostgres
 from tests.prometheus_server import SHIPPED, PrometheusServer, program, without_variables
 from tests.waiting import wait_until
@@ -37,7 +38,7 @@ def database() -> Iterator[OwnPostgres]:
 def site(tmp_path_factory: pytest.TempPathFactory, database: OwnPostgres) -> Iterator[Site]:
     """One site for all tests: each leaves it up and running."""
     settings = {**SHORT_LEASES, "DELAYHUB_METRICS_TOKENS": TOKEN, "DELAYHUB_DATABASE_URL": database.url}
-    with Site(SiteOptions(data_dir=tmp_path_factory.mktemp("site"), settings=settings)) as site:
+    with PreparedSite(SiteOptions(data_dir=tmp_path_factory.mktemp("site"), settings=settings)) as site:
         yield site
 
 
