@@ -11,7 +11,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils import timezone
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -120,29 +119,13 @@ class MessageRow(NamedTuple):
     tone: str
 
 
-class AlertRow(NamedTuple):
-    """One alert as a page shows it; ``url`` is its biz type's page, '' for the whole site."""
-
-    pk: int
-    kind: str
-    sentence: str
-    code: str
-    url: str
-    began: SafeString
-    lasted: str
-    returns: str
-    is_confirmed: bool
-    messages: list[MessageRow]
-    more: int
-
-
 def open_alerts() -> list[Alert]:
     """What is wrong now, the newest first; blips that were not told yet are left out."""
     return list(Alert.objects.filter(ended_at=None, told_at__isnull=False)[:MOST_OPEN])
 
 
-def alert_rows(alerts: Iterable[Alert], *, has_messages: bool, site: str, now: datetime) -> list[AlertRow]:
-    """A row for each.
+def alert_rows(alerts: Iterable[Alert], *, has_messages: bool, site: str, now: datetime) -> list[dict[str, Any]]:
+    """A row for each, as pages show it; its ``url`` is its biz type's page, '' for the whole site.
 
     Args:
         alerts: the alerts; with their messages prefetched, where rows are to have them.
@@ -155,22 +138,22 @@ def alert_rows(alerts: Iterable[Alert], *, has_messages: bool, site: str, now: d
     ]
 
 
-def _row(alert: Alert, *, messages: Sequence[AlertMessage], site: str, now: datetime) -> AlertRow:
+def _row(alert: Alert, *, messages: Sequence[AlertMessage], site: str, now: datetime) -> dict[str, Any]:
     messages = sorted(messages, key=lambda message: -message.pk)
     lasted = ((alert.ended_at or now) - alert.began_at).total_seconds()
-    return AlertRow(
-        pk=alert.pk,
-        kind=alert.get_kind_display(),
-        sentence=sentence_of(alert.kind, alert.facts),
-        code=str(alert.facts.get("biz_type", "")),
-        url=address("tasksapp_biztype_change", alert.biz_type_id, site=site) if alert.biz_type_id else "",
-        began=local_time(alert.began_at, now=now),
-        lasted=duration(seconds=lasted),
-        returns=_returns(alert.returns),
-        is_confirmed=alert.told_at is not None,
-        messages=[_message(message) for message in messages[:NAMED]],
-        more=max(0, len(messages) - NAMED),
-    )
+    return {
+        "pk": alert.pk,
+        "kind": alert.get_kind_display(),
+        "sentence": sentence_of(alert.kind, alert.facts),
+        "code": str(alert.facts.get("biz_type", "")),
+        "url": address("tasksapp_biztype_change", alert.biz_type_id, site=site) if alert.biz_type_id else "",
+        "began": local_time(alert.began_at, now=now),
+        "lasted": duration(seconds=lasted),
+        "returns": _returns(alert.returns),
+        "is_confirmed": alert.told_at is not None,
+        "messages": [_message(message) for message in messages[:NAMED]],
+        "more": max(0, len(messages) - NAMED),
+    }
 
 
 def _returns(times: int) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
@@ -27,58 +26,6 @@ class Holder(NamedTuple):
     since: datetime | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class QueueRow:
-    """One queue of the overview."""
-
-    name: str
-    url: str
-    badges: SafeString
-    waiting: SafeString
-    due: SafeString
-    held: SafeString
-    dead: SafeString
-    oldest: SafeString
-    next_due: SafeString
-    workers: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LimitRow:
-    """The limit of a task, or of each of its flow keys, on a queue."""
-
-    task: SafeString
-    rate: SafeString
-    source: str
-    at_once: SafeString
-    at_once_source: str
-    held: SafeString
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TaskRow:
-    """One message of a queue."""
-
-    id: str
-    task: SafeString
-    arguments: SafeString
-    at: SafeString
-    holder: SafeString
-    reason: str
-    about: str
-    priority: int
-
-
-class KeyRow(NamedTuple):
-    """A flow key that holds tasks back."""
-
-    key: str
-    task: str
-    held: str
-    running: SafeString | str
-    next: SafeString
-
-
 def queue_url(name: str, *, site: str, **query: str | int) -> str:
     """The address of a queue's page."""
     return f"{address('tasksapp_celery_queue', site=site)}?{urlencode({'queue': name, **query})}"
@@ -86,7 +33,7 @@ def queue_url(name: str, *, site: str, **query: str | int) -> str:
 
 def queue_rows(
     found: Sequence[QueueSummary], *, workers: Sequence[WorkerBeat] | None, now: datetime, site: str
-) -> list[QueueRow]:
+) -> list[dict[str, Any]]:
     """The rows of the overview.
 
     Args:
@@ -104,34 +51,34 @@ def holders(workers: Sequence[WorkerBeat]) -> dict[str, Holder]:
     return found | {task.id: Holder(worker.name, task.since) for worker in workers for task in worker.running}
 
 
-def limit_rows(limits: Sequence[TaskLimit], *, now: datetime) -> list[LimitRow]:
+def limit_rows(limits: Sequence[TaskLimit], *, now: datetime) -> list[dict[str, Any]]:
     """The limits of a queue's tasks: how often they may start, and who says so."""
     return [
-        LimitRow(
-            task=_limited(limit),
-            rate=format_html("{}", limit.rate) if limit.rate else quiet(_("no limit")),
-            source=_source(limit.set_at, limit.set_by, code=limit.declared, now=now),
-            at_once=_at_once(limit),
-            at_once_source=_source(
+        {
+            "task": _limited(limit),
+            "rate": format_html("{}", limit.rate) if limit.rate else quiet(_("no limit")),
+            "source": _source(limit.set_at, limit.set_by, code=limit.declared, now=now),
+            "at_once": _at_once(limit),
+            "at_once_source": _source(
                 limit.at_once_set_at, limit.at_once_set_by, code=_number_or_none(limit.at_once_declared), now=now
             ),
-            held=_held(limit),
-        )
+            "held": _held(limit),
+        }
         for limit in limits
     ]
 
 
-def key_rows(keys: Sequence[HeldKey], *, now: datetime) -> list[KeyRow]:
+def key_rows(keys: Sequence[HeldKey], *, now: datetime) -> list[dict[str, Any]]:
     """Flow keys that hold tasks back: how many, and when the next of each may start."""
     return [
-        KeyRow(
-            key=one.flow_key,
-            task=one.task,
-            held=number(one.parked),
-            running=number(one.running) if one.running else quiet(DASH),
+        {
+            "key": one.flow_key,
+            "task": one.task,
+            "held": number(one.parked),
+            "running": number(one.running) if one.running else quiet(DASH),
             # It has reopened where that time has passed: the next one starts as soon as a worker asks.
-            next=away(one.starts_at and max(one.starts_at, now), now=now),
-        )
+            "next": away(one.starts_at and max(one.starts_at, now), now=now),
+        }
         for one in keys
     ]
 
@@ -176,13 +123,15 @@ def _source(set_at: datetime | None, set_by: str, *, code: str | None, now: date
 
 def task_rows(
     request: HttpRequest, tasks: Sequence[QueuedTask], *, held_by: Mapping[str, Holder], now: datetime
-) -> list[TaskRow]:
+) -> list[dict[str, Any]]:
     """The rows of a queue's page; arguments only for those who may see what jobs carry."""
     shows_arguments = may_see_bodies(request)
     return [_task_row(task, shows_arguments=shows_arguments, held_by=held_by, now=now) for task in tasks]
 
 
-def _queue_row(found: QueueSummary, *, workers: Sequence[WorkerBeat] | None, now: datetime, site: str) -> QueueRow:
+def _queue_row(
+    found: QueueSummary, *, workers: Sequence[WorkerBeat] | None, now: datetime, site: str
+) -> dict[str, Any]:
     backlog = found.backlog
     taking = [worker for worker in workers or () if found.name in worker.queues]
     badges = [badge(_("timers of jobs"), "planned")] if found.is_lane else []
@@ -200,21 +149,23 @@ def _queue_row(found: QueueSummary, *, workers: Sequence[WorkerBeat] | None, now
             return format_html("{}", number(value)) if value else quiet(0)
         return format_html('<a href="{}">{}</a>', queue_url(found.name, site=site, tab=tab.value), number(value))
 
-    return QueueRow(
-        name=found.name,
-        url=queue_url(found.name, site=site),
-        badges=format_html_join(" ", "{}", ((one,) for one in badges)),
-        waiting=count(backlog.waiting, Place.WAITING),
-        due=count(backlog.due, Place.READY),
-        held=count(backlog.leased, Place.LEASED),
-        dead=count(backlog.dead, Place.DEAD),
-        oldest=away(found.oldest_at, now=now),
-        next_due=away(found.next_at, now=now),
-        workers=taken_by,
-    )
+    return {
+        "name": found.name,
+        "url": queue_url(found.name, site=site),
+        "badges": format_html_join(" ", "{}", ((one,) for one in badges)),
+        "waiting": count(backlog.waiting, Place.WAITING),
+        "due": count(backlog.due, Place.READY),
+        "held": count(backlog.leased, Place.LEASED),
+        "dead": count(backlog.dead, Place.DEAD),
+        "oldest": away(found.oldest_at, now=now),
+        "next_due": away(found.next_at, now=now),
+        "workers": taken_by,
+    }
 
 
-def _task_row(task: QueuedTask, *, shows_arguments: bool, held_by: Mapping[str, Holder], now: datetime) -> TaskRow:
+def _task_row(
+    task: QueuedTask, *, shows_arguments: bool, held_by: Mapping[str, Holder], now: datetime
+) -> dict[str, Any]:
     arguments = ", ".join(part for part in (_positional(task.args), _named(task.kwargs)) if part)
     known = held_by.get(task.task_id or task.id)
     about = [_("strikes: %(count)d") % {"count": task.strikes}] if task.strikes else []
@@ -226,18 +177,18 @@ def _task_row(task: QueuedTask, *, shows_arguments: bool, held_by: Mapping[str, 
         about.append(_("expires %(time)s") % {"time": task.expires})
     if task.origin:
         about.append(_("sent by %(process)s") % {"process": task.origin})
-    return TaskRow(
-        id=task.id,
-        task=format_html("{}", task.task) if task.task else quiet(_("no task that can be read")),
-        arguments=(format_html("{}", arguments) if shows_arguments else hidden(arguments))
+    return {
+        "id": task.id,
+        "task": format_html("{}", task.task) if task.task else quiet(_("no task that can be read")),
+        "arguments": (format_html("{}", arguments) if shows_arguments else hidden(arguments))
         if arguments
         else quiet(DASH),
-        at=local_time(task.at, now=now),
-        holder=with_worker(known, now=now) if task.place is Place.LEASED else quiet(DASH),
-        reason=task.reason,
-        about=" · ".join(about),
-        priority=task.step,
-    )
+        "at": local_time(task.at, now=now),
+        "holder": with_worker(known, now=now) if task.place is Place.LEASED else quiet(DASH),
+        "reason": task.reason,
+        "about": " · ".join(about),
+        "priority": task.step,
+    }
 
 
 def with_worker(known: Holder | None, *, now: datetime) -> SafeString:

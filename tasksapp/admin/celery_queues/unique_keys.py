@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -32,19 +31,6 @@ from tasksapp.queues.celery_broker import CeleryBroker, KeyHolder, Place, Until
 SHOWN = 50
 #: Keys of one message that are looked through for the one that a person chose; more than one is an odd case.
 OF_MESSAGE = 100
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KeyRow:
-    """A unique key that is taken."""
-
-    key: SafeString
-    holder: str
-    url: str
-    state: SafeString
-    until: SafeString
-    following: SafeString
-    choice: str
 
 
 class UniqueKeyPages(BrokerPages):
@@ -102,17 +88,19 @@ class UniqueKeyPages(BrokerPages):
             "all_url": keys_url(queue, site=self.admin_site.name),
         }
 
-    def _row(self, request: HttpRequest, queue: str, one: KeyHolder, *, held_by: Mapping[str, Holder]) -> KeyRow:
+    def _row(
+        self, request: HttpRequest, queue: str, one: KeyHolder, *, held_by: Mapping[str, Holder]
+    ) -> dict[str, Any]:
         now, site = timezone.now(), self.admin_site.name
-        return KeyRow(
-            key=shown_key(one.key) if may_see_bodies(request) else hidden(one.key),
-            holder=one.id,
-            url=queue_url(queue, site=site, tab=one.place.value, q=one.id) if one.place and one.id else "",
-            state=_state(one, held_by=held_by, now=now),
-            until=_until(one, now=now),
-            following=format_html("{}", number(one.following)) if one.following else quiet(DASH),
-            choice=f"{_mark(queue, one.id, one.key)}:{one.id}",
-        )
+        return {
+            "key": shown_key(one.key) if may_see_bodies(request) else hidden(one.key),
+            "holder": one.id,
+            "url": queue_url(queue, site=site, tab=one.place.value, q=one.id) if one.place and one.id else "",
+            "state": _state(one, held_by=held_by, now=now),
+            "until": _until(one, now=now),
+            "following": format_html("{}", number(one.following)) if one.following else quiet(DASH),
+            "choice": f"{_mark(queue, one.id, one.key)}:{one.id}",
+        }
 
     def _free(
         self, request: HttpRequest, broker: CeleryBroker, queue: str, *, holder: str, mark: str, back: str

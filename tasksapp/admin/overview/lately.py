@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
@@ -17,36 +17,14 @@ from tasksapp.models import AuditEntry, Operation
 SHOWN = 8
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
-    """Something that was done: in words, why, when, and where to look at it; '' where there is no such page."""
-
-    text: str
-    reason: str
-    at: str
-    away: str
-    url: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OpenOperation:
-    """An operation that is not done."""
-
-    text: str
-    done: int
-    planned: int
-    progress: str
-    url: str
-
-
-def recent_lines(request: HttpRequest, *, site: str, now: datetime) -> list[Line]:
+def recent_lines(request: HttpRequest, *, site: str, now: datetime) -> list[dict[str, Any]]:
     """The last deeds, the newest first; none for a person who may not see the audit."""
     if not request.user.has_perm("tasksapp.view_auditentry"):
         return []
     return [_line(entry, site=site, now=now) for entry in AuditEntry.objects.order_by("-id")[:SHOWN]]
 
 
-def open_operations(request: HttpRequest, *, site: str) -> list[OpenOperation]:
+def open_operations(request: HttpRequest, *, site: str) -> list[dict[str, Any]]:
     """The operations that are counted, wait for their start or run; none for a person who may not see them."""
     if not request.user.has_perm("tasksapp.view_operation"):
         return []
@@ -55,15 +33,15 @@ def open_operations(request: HttpRequest, *, site: str) -> list[OpenOperation]:
     return [_operation(operation, site=site) for operation in found[:SHOWN]]
 
 
-def _line(entry: AuditEntry, *, site: str, now: datetime) -> Line:
+def _line(entry: AuditEntry, *, site: str, now: datetime) -> dict[str, Any]:
     words = {"actor": entry.actor, "deed": deed_label(entry.verb), "what": entry.what or _short(entry)}
-    return Line(
-        text=_("%(actor)s: %(deed)s, %(what)s") % words if words["what"] else _("%(actor)s: %(deed)s") % words,
-        reason=entry.reason,
-        at=clock_time(entry.at),
-        away=time_away(entry.at, now=now),
-        url=_where(entry, site=site),
-    )
+    return {
+        "text": _("%(actor)s: %(deed)s, %(what)s") % words if words["what"] else _("%(actor)s: %(deed)s") % words,
+        "reason": entry.reason,
+        "at": clock_time(entry.at),
+        "away": time_away(entry.at, now=now),
+        "url": _where(entry, site=site),
+    }
 
 
 def _where(entry: AuditEntry, *, site: str) -> str:
@@ -81,7 +59,7 @@ def _short(entry: AuditEntry) -> str:
     return "" if entry.job_id is None else _("job %(id)s") % {"id": str(entry.job_id)[-12:]}
 
 
-def _operation(operation: Operation, *, site: str) -> OpenOperation:
+def _operation(operation: Operation, *, site: str) -> dict[str, Any]:
     planned, code = operation.planned or 0, operation.biz_type.label if operation.biz_type else ""
     words = {
         "verb": operation.get_verb_display(),
@@ -89,10 +67,10 @@ def _operation(operation: Operation, *, site: str) -> OpenOperation:
         "actor": operation.started_by,
         "state": operation.get_state_display(),
     }
-    return OpenOperation(
-        text=_("%(verb)s, %(biz_type)s, by %(actor)s: %(state)s") % words,
-        done=operation.done,
-        planned=planned,
-        progress=_("%(done)s of %(planned)s") % {"done": number(operation.done), "planned": number(planned)},
-        url=address("tasksapp_operation_change", operation.pk, site=site),
-    )
+    return {
+        "text": _("%(verb)s, %(biz_type)s, by %(actor)s: %(state)s") % words,
+        "done": operation.done,
+        "planned": planned,
+        "progress": _("%(done)s of %(planned)s") % {"done": number(operation.done), "planned": number(planned)},
+        "url": address("tasksapp_operation_change", operation.pk, site=site),
+    }

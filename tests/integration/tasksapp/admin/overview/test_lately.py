@@ -29,8 +29,8 @@ def test_a_line_says_who_did_what_why_and_leads_there(ask: Any, biz_type: BizTyp
 
     (line,) = recent_lines(ask, site="admin", now=now)
 
-    assert (line.text, line.reason, line.away) == ("ada: pause, order.close", "db move", "now")
-    assert line.url == f"/admin/tasksapp/biztype/{biz_type.pk}/change/"
+    assert (line["text"], line["reason"], line["away"]) == ("ada: pause, order.close", "db move", "now")
+    assert line["url"] == f"/admin/tasksapp/biztype/{biz_type.pk}/change/"
 
 
 def test_an_entry_without_a_name_is_called_by_its_number(ask: Any) -> None:
@@ -39,8 +39,8 @@ def test_an_entry_without_a_name_is_called_by_its_number(ask: Any) -> None:
 
     newest, oldest = recent_lines(ask, site="admin", now=timezone.now())
 
-    assert newest.text == "api:shop: something.new"
-    assert oldest.text == "ada: stop operation, operation 17"
+    assert newest["text"] == "api:shop: something.new"
+    assert oldest["text"] == "ada: stop operation, operation 17"
 
 
 def test_operations_that_are_not_done_are_shown_with_how_far_they_are(ask: Any, biz_type: BizType) -> None:
@@ -50,8 +50,8 @@ def test_operations_that_are_not_done_are_shown_with_how_far_they_are(ask: Any, 
 
     (operation,) = open_operations(ask, site="admin")
 
-    assert operation.text == "redrive, order.close, by ada: running"
-    assert operation.progress == "12,300 of 44,667"
+    assert operation["text"] == "redrive, order.close, by ada: running"
+    assert operation["progress"] == "12,300 of 44,667"
 
 
 def test_people_without_the_permission_see_neither(ask: Any, django_user_model: Any) -> None:
