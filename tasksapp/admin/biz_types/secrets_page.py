@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,9 +12,11 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from tasksapp.access.actors import Actor
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.frame.fields import overlap_field
 from tasksapp.admin.frame.own_page import at
@@ -24,6 +27,16 @@ from tasksapp.models import BizType
 
 #: The button that was pressed.
 DEED = "deed"
+
+#: Buttons that end something: the verb, which says whether there was something to end, and what is said then.
+ENDINGS: dict[str, tuple[Callable[..., bool], verbs.Signing, Promise]] = {
+    "end_previous": (verbs.end_previous, verbs.Signing.SECRET, gettext_lazy("The old secret has ended.")),
+    "unsign": (verbs.stop_signing, verbs.Signing.SECRET, gettext_lazy("Callbacks are not signed any more.")),
+    "end_previous_key": (verbs.end_previous, verbs.Signing.KEY_PAIR, gettext_lazy("The old key has ended.")),
+    "stop_keys": (
+        verbs.stop_signing, verbs.Signing.KEY_PAIR, gettext_lazy("Callbacks are not signed by a key any more."),
+    ),
+}  # fmt: skip
 
 _PASSWORD = {"autocomplete": "new-password"}
 
@@ -114,63 +127,40 @@ class Secrets(BizTypePages):
         Raises PermissionDenied without the permission to change secrets, Http404 where there is no such biz type.
         """
         allowed = self.has_secrets_permission(request)
-        if request.method == "POST":
-            with transaction.atomic():
-                biz_type = self.found(biz_type_id, allowed=allowed, lock=True)
-                forms_shown: dict[str, forms.Form] = {}
-                answer = self._changed_keys(request, biz_type, forms_shown)
-                return self._changed(request, biz_type, forms_shown) if answer is None else answer
-        return self._secrets_page(request, self.found(biz_type_id, allowed=allowed))
+        if request.method != "POST":
+            return self._secrets_page(request, self.found(biz_type_id, allowed=allowed))
+        with transaction.atomic():
+            return self._changed(request, self.found(biz_type_id, allowed=allowed, lock=True))
 
-    def _changed(self, request: HttpRequest, biz_type: BizType, forms_shown: dict[str, forms.Form]) -> HttpResponse:
-        by = actor_of(request)
-        match request.POST.get(DEED):
+    def _changed(self, request: HttpRequest, biz_type: BizType) -> HttpResponse:  # noqa: PLR0911  a table of buttons
+        """The answer to a button that was pressed; the page with its form, where that is wrong."""
+        by, deed = actor_of(request), request.POST.get(DEED, "")
+        if deed in ENDINGS:
+            end, signing, said = ENDINGS[deed]
+            return self._said(request, biz_type, str(said) if end(biz_type, signing, by=by) else "")
+        match deed:
             case "sign":
-                signing = OverlapForm(request.POST, is_first=not biz_type.signing_secret_sealed)
-                if signing.is_valid():
-                    return self._sign(request, biz_type, signing)
-                forms_shown["signing"] = signing
-            case "end_previous":
-                ended = verbs.end_previous(biz_type, verbs.Signing.SECRET, by=by)
-                return self._said(request, biz_type, _("The old secret has ended.") if ended else "")
-            case "unsign":
-                removed = verbs.stop_signing(biz_type, verbs.Signing.SECRET, by=by)
-                return self._said(request, biz_type, _("Callbacks are not signed any more.") if removed else "")
-            case "authorize":
-                credentials = CredentialsForm(request.POST)
-                if credentials.is_valid():
-                    biz_type.auth = credentials.cleaned_data["auth"]
-                    biz_type.auth_secret = credentials.cleaned_data["auth_secret"]
-                    verbs.edit(biz_type, {"auth", "auth_secret"}, by=by)
-                    return self._said(request, biz_type, _("Callbacks carry the new credentials."))
-                forms_shown["credentials"] = credentials
-            case "unauthorize":
-                biz_type.auth, biz_type.auth_secret = BizType.Auth.NONE, ""
-                verbs.edit(biz_type, {"auth", "auth_secret"}, by=by)
-                return self._said(request, biz_type, _("Callbacks carry no credentials any more."))
-        return self._secrets_page(request, biz_type, **forms_shown)
-
-    def _changed_keys(
-        self, request: HttpRequest, biz_type: BizType, forms_shown: dict[str, forms.Form]
-    ) -> HttpResponse | None:
-        """The answer to a button for key pairs that was pressed; None, where it was another or its form is wrong."""
-        by = actor_of(request)
-        match request.POST.get(DEED):
+                secret = OverlapForm(request.POST, is_first=not biz_type.signing_secret_sealed)
+                if secret.is_valid():
+                    return self._sign(request, biz_type, secret)
+                return self._secrets_page(request, biz_type, signing=secret)
             case "sign_by_key":
                 key_pair = KeyPairForm(request.POST, is_first=not biz_type.signing_key_sealed)
                 if key_pair.is_valid():
                     overlap = timedelta(seconds=key_pair.cleaned_data.get("key_overlap", 0))
                     verbs.make_key_pair(biz_type, overlap=overlap, by=by)
                     return self._said(request, biz_type, _("Callbacks are signed by the new key, too."))
-                forms_shown["key_pair"] = key_pair
-            case "end_previous_key":
-                ended = verbs.end_previous(biz_type, verbs.Signing.KEY_PAIR, by=by)
-                return self._said(request, biz_type, _("The old key has ended.") if ended else "")
-            case "stop_keys":
-                removed = verbs.stop_signing(biz_type, verbs.Signing.KEY_PAIR, by=by)
-                said = _("Callbacks are not signed by a key any more.")
-                return self._said(request, biz_type, said if removed else "")
-        return None
+                return self._secrets_page(request, biz_type, key_pair=key_pair)
+            case "authorize":
+                credentials = CredentialsForm(request.POST)
+                if credentials.is_valid():
+                    _authorize(biz_type, **credentials.cleaned_data, by=by)
+                    return self._said(request, biz_type, _("Callbacks carry the new credentials."))
+                return self._secrets_page(request, biz_type, credentials=credentials)
+            case "unauthorize":
+                _authorize(biz_type, auth=BizType.Auth.NONE, auth_secret="", by=by)
+                return self._said(request, biz_type, _("Callbacks carry no credentials any more."))
+        return self._secrets_page(request, biz_type)
 
     def _sign(self, request: HttpRequest, biz_type: BizType, form: OverlapForm) -> HttpResponse:
         overlap = timedelta(seconds=form.cleaned_data.get("overlap", 0))
@@ -229,6 +219,11 @@ class Secrets(BizTypePages):
             title=_("Signing secret of %(biz_type)s") % {"biz_type": biz_type.label},
             context={"secret": secret, "onward": onward, "old_signs_until": _signs_until(biz_type)},
         )
+
+
+def _authorize(biz_type: BizType, *, auth: str, auth_secret: str, by: Actor) -> None:
+    biz_type.auth, biz_type.auth_secret = auth, auth_secret
+    verbs.edit(biz_type, {"auth", "auth_secret"}, by=by)
 
 
 def _signs_until(biz_type: BizType) -> str:

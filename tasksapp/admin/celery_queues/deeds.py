@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -143,17 +142,7 @@ def do(
     """Does it, records it, and shows the person what became of the messages. Raises what Redis raises."""
     outcome = broker.apply(chosen.verb, chosen.queue, place=chosen.place, ids=chosen.ids, due_at=due_at, target=target)
     if outcome.done:
-        record_deed(
-            chosen.verb,
-            chosen.queue,
-            outcome,
-            by=actor_of(request),
-            place=chosen.place,
-            ids=chosen.ids,
-            due_at=due_at,
-            target=target,
-            reason=reason,
-        )
+        record_deed(chosen, outcome, by=actor_of(request), due_at=due_at, target=target, reason=reason)
     _report(request, chosen, outcome, due_at=due_at, target=target)
 
 
@@ -205,38 +194,26 @@ def _done(chosen: Chosen, done: int, *, due_at: datetime | None, target: str) ->
 
 
 def record_deed(
-    verb: QueueVerb,
-    queue: str,
-    outcome: Outcome,
-    *,
-    by: Actor,
-    place: Place,
-    ids: Sequence[str] | None,
-    due_at: datetime | None = None,
-    target: str = "",
-    reason: str = "",
+    chosen: Chosen, outcome: Outcome, *, by: Actor, due_at: datetime | None = None, target: str = "", reason: str = ""
 ) -> None:
     """Records what was done. Messages are in Redis, so this is written after it, in a transaction of its own.
 
     Args:
-        verb: what was done.
-        queue: the queue.
+        chosen: what was done, and to which messages.
         outcome: to how many messages.
         by: who did it.
-        place: where the messages were.
-        ids: which were named; None for a whole place.
         due_at: their new time.
         target: their new queue.
         reason: why, in the words of the person.
     """
-    after: dict[str, object] = {"place": place.value, "done": outcome.done, "left": outcome.left}
-    if ids is not None:
-        after["ids"] = list(ids[:NAMED_IDS])
+    after: dict[str, object] = {"place": chosen.place.value, "done": outcome.done, "left": outcome.left}
+    if chosen.ids is not None:
+        after["ids"] = list(chosen.ids[:NAMED_IDS])
     if due_at is not None:
         after["due_at"] = due_at
     if target:
         after["queue"] = target
-    told = entry(f"queue.{verb}", by=by, what=queue[:WHAT_LENGTH], after=after, reason=reason)
+    told = entry(f"queue.{chosen.verb}", by=by, what=chosen.queue[:WHAT_LENGTH], after=after, reason=reason)
     record([told], using=router.db_for_write(AuditEntry))
 
 

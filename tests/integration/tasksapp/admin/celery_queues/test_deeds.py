@@ -8,7 +8,7 @@ import pytest
 
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import body_mark
-from tasksapp.admin.celery_queues.deeds import NAMED_IDS, record_deed, record_freed_key
+from tasksapp.admin.celery_queues.deeds import NAMED_IDS, Chosen, record_deed, record_freed_key
 from tasksapp.models import AuditEntry
 from tasksapp.queues.celery_broker import Outcome, Place, QueueVerb
 
@@ -18,11 +18,9 @@ ADA = Actor("ada", "192.0.2.7")
 
 def test_a_deed_to_named_messages_keeps_some_of_the_names() -> None:
     ids = [f"m{number}" for number in range(50)]
+    chosen = Chosen(verb=QueueVerb.RESCHEDULE, queue="celery", place=Place.WAITING, ids=tuple(ids))
 
-    record_deed(
-        QueueVerb.RESCHEDULE, "celery", Outcome(49, 1), by=ADA, place=Place.WAITING, ids=ids,
-        due_at=datetime(2030, 1, 2, tzinfo=UTC), reason="the shop is closed",
-    )  # fmt: skip
+    record_deed(chosen, Outcome(49, 1), by=ADA, due_at=datetime(2030, 1, 2, tzinfo=UTC), reason="the shop is closed")
 
     told = AuditEntry.objects.get()
     assert (told.actor, told.address, told.verb, told.what) == ("ada", "192.0.2.7", "queue.reschedule", "celery")
@@ -33,7 +31,9 @@ def test_a_deed_to_named_messages_keeps_some_of_the_names() -> None:
 
 
 def test_a_deed_to_a_whole_place_keeps_the_count_and_the_target() -> None:
-    record_deed(QueueVerb.TRANSFER, "q" * 500, Outcome(10_000, 5), by=ADA, place=Place.DEAD, ids=None, target="other")
+    chosen = Chosen(verb=QueueVerb.TRANSFER, queue="q" * 500, place=Place.DEAD, ids=None)
+
+    record_deed(chosen, Outcome(10_000, 5), by=ADA, target="other")
 
     told = AuditEntry.objects.get()
     assert told.after == {"place": "dead", "done": 10_000, "left": 5, "queue": "other"}
