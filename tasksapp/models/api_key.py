@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from delayhub.secrecy import Secrecy
 from tasksapp.models.column_secrecy import marked
 from tasksapp.models.columns import optional_text
-from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
+from tasksapp.models.tenant import of_tenant
 
 
 class Scope(models.TextChoices):
@@ -41,14 +41,7 @@ class ApiKey(models.Model):
         _("prefix"), max_length=16, unique=True, help_text=_("How the key begins; finds the row.")
     )
     hashed_key = marked(Secrecy.SECRET, models.CharField(_("hashed key"), max_length=128))
-    tenant = models.ForeignKey(
-        Tenant,
-        on_delete=models.PROTECT,
-        default=DEFAULT_TENANT,
-        db_default=DEFAULT_TENANT,
-        related_name="+",
-        verbose_name=_("tenant"),
-    )
+    tenant = of_tenant()
     owner = optional_text(_("owner"), longest=200, help_text=_("Who answers for its use."))
     scopes = models.JSONField(_("scopes"), default=usual_scopes, db_default=USUAL_SCOPES)
     biz_type_ids = models.JSONField(

@@ -17,7 +17,7 @@ from tasksapp.models.code import CODE
 from tasksapp.models.column_secrecy import marked
 from tasksapp.models.columns import LastingFlag, RevisedRows, RowRevision, optional_text
 from tasksapp.models.encrypted_text import SealedText
-from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
+from tasksapp.models.tenant import DEFAULT_TENANT, of_tenant
 
 #: ``paused_until`` of a biz type that waits for a person to resume it.
 UNTIL_RESUMED = datetime(9999, 12, 31, tzinfo=UTC)
@@ -65,14 +65,7 @@ class BizType(models.Model):
         SKIP = "skip", _("skip")
         DEAD = "dead", _("declare dead")
 
-    tenant: models.ForeignKey[Any, Any] = models.ForeignKey(
-        Tenant,
-        on_delete=models.PROTECT,
-        default=DEFAULT_TENANT,
-        db_default=DEFAULT_TENANT,
-        related_name="+",
-        verbose_name=_("tenant"),
-    )
+    tenant = of_tenant()
     code = models.CharField(_("code"), max_length=100, validators=[CODE], help_text=_("What callers name it by."))
     queue_name = optional_text(
         _("queue name"),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.core.validators import MaxValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.api_key import ApiKey
 from tasksapp.models.biz_type import BizType
-from tasksapp.models.tenant import DEFAULT_TENANT, Tenant
+from tasksapp.models.tenant import of_tenant
 
 
 class Operation(models.Model):
@@ -37,18 +35,7 @@ class Operation(models.Model):
     biz_type = models.ForeignKey(
         BizType, on_delete=models.SET_NULL, null=True, blank=True, related_name="operations", verbose_name=_("biz type")
     )
-    tenant: models.ForeignKey[Any, Any] = models.ForeignKey(
-        Tenant,
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        default=DEFAULT_TENANT,
-        db_default=DEFAULT_TENANT,
-        related_name="+",
-        db_index=False,
-        verbose_name=_("tenant"),
-        help_text=_("Empty: jobs of all tenants."),
-    )
+    tenant = of_tenant(null=True, blank=True, db_index=False, help_text=_("Empty: jobs of all tenants."))
     biz_type_ids = models.JSONField(
         _("biz type ids"), default=list, blank=True, db_default=[], help_text=_("Only these; empty: all of its tenant.")
     )

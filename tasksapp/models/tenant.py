@@ -31,6 +31,19 @@ class Tenant(models.Model):
         return self.name or self.code
 
 
+def of_tenant(**options: Any) -> models.ForeignKey[Any, Any]:
+    """A column that says whose a row is; the default tenant's where nothing is said."""
+    return models.ForeignKey(
+        Tenant,
+        on_delete=models.PROTECT,
+        default=DEFAULT_TENANT,
+        db_default=DEFAULT_TENANT,
+        related_name="+",
+        verbose_name=_("tenant"),
+        **options,
+    )
+
+
 def ensure_default_tenant(tenants: type[models.Model], *, using: str) -> None:
     """Makes the default tenant where it is missing: in a new database, and after ``manage.py flush``.
 
