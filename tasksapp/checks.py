@@ -34,10 +34,8 @@ def check_options(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> l
 @register(Tags.compatibility)
 def check_api_authentication(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """An error for each authentication class of the API that cannot be imported."""
-    given = getattr(settings, "DELAYHUB", {})
-    named = given.get("API_AUTHENTICATION", ()) if isinstance(given, Mapping) else ()
     found: list[CheckMessage] = []
-    for name in named if isinstance(named, list | tuple) else ():
+    for name in _listed_in("API_AUTHENTICATION"):
         try:
             import_string(str(name))
         except ImportError as error:
@@ -49,8 +47,6 @@ def check_api_authentication(app_configs: Sequence[AppConfig] | None = None, **_
 @register(Tags.security)
 def check_allowed_tasks(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """A warning for each entry that lets biz types run every task that workers have."""
-    given = getattr(settings, "DELAYHUB", {})
-    entries = given.get("ALLOWED_TASKS", ()) if isinstance(given, Mapping) else ()
     return [
         checks.Warning(
             f"DELAYHUB['ALLOWED_TASKS'] has {entry!r}: who may write biz types and jobs there runs every task of the"
@@ -58,7 +54,7 @@ def check_allowed_tasks(app_configs: Sequence[AppConfig] | None = None, **_: Any
             hint="Name the tasks, or a module of tasks that check their arguments, such as 'shop.callbacks.*'.",
             id="delayhub.W031",
         )
-        for entry in (entries if isinstance(entries, list | tuple) else ())
+        for entry in _listed_in("ALLOWED_TASKS")
         if isinstance(entry, str) and not entry.rpartition("/")[2].strip("*?.")
     ]
 
@@ -72,7 +68,7 @@ def check_encryption_keys(app_configs: Sequence[AppConfig] | None = None, **_: A
             hint='Make one: python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"',
             id="delayhub.E003",
         )
-        for index, key in enumerate(_encryption_keys())
+        for index, key in enumerate(_listed_in("ENCRYPTION_KEYS"))
         if not _is_fernet_key(key)
     ]
 
@@ -80,7 +76,7 @@ def check_encryption_keys(app_configs: Sequence[AppConfig] | None = None, **_: A
 @register(Tags.security, deploy=True)
 def check_deployment(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """A warning without encryption keys: with keys of their own, the secrets survive a new SECRET_KEY."""
-    if _encryption_keys():
+    if _listed_in("ENCRYPTION_KEYS"):
         return []
     return [
         checks.Warning(
@@ -229,10 +225,11 @@ def check_refresh(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> l
     ]
 
 
-def _encryption_keys() -> Sequence[Any]:
+def _listed_in(option: str) -> Sequence[Any]:
+    """What an option lists, valid or not; nothing where it is no list, which another check reports."""
     given = getattr(settings, "DELAYHUB", {})
-    keys = given.get("ENCRYPTION_KEYS", ()) if isinstance(given, Mapping) else ()
-    return keys if isinstance(keys, (list, tuple)) else ()  # another check reports what is no list
+    listed = given.get(option) if isinstance(given, Mapping) else None
+    return listed if isinstance(listed, list | tuple) else ()
 
 
 def _missing_in(sqlite_options: Mapping[str, Any]) -> list[str]:
