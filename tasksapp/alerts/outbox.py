@@ -75,10 +75,7 @@ def send_test(recipient: Recipient, *, biz_type: BizType | None, by: str) -> str
     row = composed.row(now=now)
     row.next_at = None
     using = router.db_for_write(AlertMessage)
-    try:
-        row.last_error = send(composed, secrets=secrets_for(recipient.address, using=using))
-    except SecretUnreadable as error:
-        row.last_error = str(error)
+    row.last_error = _sent(composed, using=using)
     if row.last_error:
         row.failed_sends, row.given_up_at = 1, now
     else:
@@ -91,10 +88,7 @@ def deliver(row: AlertMessage, *, using: str, now: datetime) -> bool:
     """Sends one message and notes what came of it; whether it was sent. Raises what the database raises."""
     recipient = Recipient(Channel(row.channel), row.address)
     composed = Composed(recipient=recipient, subject=row.subject, text=row.text, payload=row.payload, uid=row.uid)
-    try:
-        failure = send(composed, secrets=secrets_for(row.address, using=using))
-    except SecretUnreadable as error:
-        failure = str(error)
+    failure = _sent(composed, using=using)
     noted = AlertMessage.objects.using(using).filter(pk=row.pk)
     if not failure:
         noted.update(sent_at=now, next_at=None, last_error="")
@@ -115,6 +109,14 @@ def deliver(row: AlertMessage, *, using: str, now: datetime) -> bool:
         extra={"action": "alert"},
     )
     return False
+
+
+def _sent(composed: Composed, *, using: str) -> str:
+    """Why the message was not sent; '' where it was."""
+    try:
+        return send(composed, secrets=secrets_for(composed.recipient.address, using=using))
+    except SecretUnreadable as error:
+        return str(error)
 
 
 def secrets_for(address: str, *, using: str) -> Sequence[str]:
