@@ -49,3 +49,8 @@ def due_ms(moment: datetime) -> int:
 def moment(unix_ms: int) -> datetime:
     """Unix ms as a moment in UTC."""
     return _EPOCH + timedelta(milliseconds=unix_ms)
+
+
+def now_by(clock: Clock) -> datetime:
+    """What the time is by that clock."""
+    return moment(clock.now_ms())

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock, now_by
 from tasksapp.alerts import outbox
 from tasksapp.alerts.book import AlertBook, names_of
 from tasksapp.alerts.composer import compose
@@ -107,7 +107,7 @@ class Watch:
 
     def now(self) -> datetime:
         """The present, by the clock of this process."""
-        return moment(self._clock.now_ms())
+        return now_by(self._clock)
 
     def _judge(self, *, now: datetime) -> list[Judgement]:
         health = delivery_health()

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connections, transaction
 
-from delayhub.clock import Clock, due_ms, moment
+from delayhub.clock import Clock, due_ms, now_by
 from tasksapp.access.actors import RECEIVER
 from tasksapp.biz_types.failure_counter import FailureCounter
 from tasksapp.jobs import job_log
@@ -113,7 +113,7 @@ class Completer:
 
         Gives back the ids of the jobs whose lease still held; what became of the others does not count.
         """
-        now = self._now()
+        now = now_by(self._clock)
         finished = [completion.finished for completion in completions]
         written = self._on_live_connection(lambda: self._write(completions, finished, now=now))
         again: list[Timer] = []
@@ -151,7 +151,7 @@ class Completer:
 
     def renew(self, jobs: Sequence[RunningJob]) -> set[UUID]:
         """Renews the leases of the jobs, and gives back the ids of those whose lease still held."""
-        now = self._now()
+        now = now_by(self._clock)
         leases = [(job.id, job.token, now + timedelta(seconds=job.lease_seconds)) for job in jobs]
         return self._on_live_connection(lambda: renew_leases(leases, using=self._using))
 
@@ -163,9 +163,6 @@ class Completer:
     def close(self) -> None:
         """Closes this thread's database connection."""
         connections[self._using].close()
-
-    def _now(self) -> datetime:
-        return moment(self._clock.now_ms())
 
     def _write(self, completions: Sequence[Completion], finished: Sequence[Finished], *, now: datetime) -> set[UUID]:
         """Writes the outcomes, and with them the jobs that follow, where biz types want that."""
@@ -229,7 +226,7 @@ class Completer:
         ids = [job.row.series_id for job, *_ in completions if job.row.series_id is not None]
         if not ids:
             return []
-        woken = self._on_live_connection(lambda: release_series(ids, now=self._now(), using=self._using))
+        woken = self._on_live_connection(lambda: release_series(ids, now=now_by(self._clock), using=self._using))
         return [Timer.of(job, job.biz_type) for job in woken]
 
     def _cancel_others(self, job: RunningJob) -> None:

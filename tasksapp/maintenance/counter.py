@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from django.db import Error, connections, transaction
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock, now_by
 from tasksapp.maintenance.creation_counter import CreationCounter
 from tasksapp.models import BizType, DeadCount, JobCount, Pulse, Status, Upcoming
 from tasksapp.sql.count_jobs import CountedJobs, count_jobs
@@ -73,7 +73,7 @@ class Counter:
 
     def count(self) -> None:
         """Counts all live and dead jobs at one moment."""
-        now, found = count_jobs(clock=self._now, using=self._using, timeout_seconds=TIMEOUT_SECONDS)
+        now, found = count_jobs(clock=lambda: now_by(self._clock), using=self._using, timeout_seconds=TIMEOUT_SECONDS)
         by_biz_type: dict[int, dict[str, list[CountedJobs]]] = defaultdict(lambda: defaultdict(list))
         for row in found:
             by_biz_type[row.biz_type_id][row.status].append(row)
@@ -106,21 +106,21 @@ class Counter:
 
     def look_ahead(self) -> None:
         """Counts the jobs of the next day, by five minutes."""
-        begin = floor(self._now(), FINE_SECONDS)
+        begin = floor(now_by(self._clock), FINE_SECONDS)
         self._store_ahead(begin, begin + timedelta(hours=FINE_HOURS), seconds=FINE_SECONDS)
 
     def look_days_ahead(self) -> None:
         """Counts the jobs of the next 30 days, by days of the project's time zone."""
-        begin = day_begins(self._now())
+        begin = day_begins(now_by(self._clock))
         self._store_ahead(begin, begin + timedelta(days=DAYS), seconds=DAY_SECONDS)
 
     def count_created(self) -> None:
         """Counts the jobs that were created in the minutes that are over."""
-        self._creations.run_once(now=self._now())
+        self._creations.run_once(now=now_by(self._clock))
 
     def fold(self) -> None:
         """Sums the minutes of stretches that ended, and deletes pulses that have been kept long enough."""
-        now = self._now()
+        now = now_by(self._clock)
         begin = self._fold_from(now)
         for span in (TEN_MINUTES, HOUR):
             at, settled = floor(begin, span), settled_until(span, now=now)
@@ -137,7 +137,7 @@ class Counter:
         found = count_upcoming(
             begin=begin, end=end, seconds=seconds, using=self._using, timeout_seconds=TIMEOUT_SECONDS
         )
-        now = self._now()
+        now = now_by(self._clock)
         counted = {
             (row.biz_type_id, begin + timedelta(seconds=row.number * seconds)): (row.jobs, row.first_at, row.last_at)
             for row in found
@@ -178,9 +178,6 @@ class Counter:
             return newest.at - LATE
         oldest = pulses.filter(span_seconds=MINUTE).first()
         return now if oldest is None else oldest.at
-
-    def _now(self) -> datetime:
-        return moment(self._clock.now_ms())
 
 
 def _job_count(biz_type_id: int, found: dict[str, list[CountedJobs]], *, now: datetime) -> JobCount:

@@ -18,7 +18,7 @@ from uuid import uuid4
 from django.db import Error
 from django.db.models.functions import Now
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock, now_by
 from tasksapp.biz_types.gates import bring_gates
 from tasksapp.conf import options
 from tasksapp.maintenance.database_uptime import DatabaseUptime
@@ -121,11 +121,11 @@ class Loader:
         """
         self.clock.sync()
         biz_types = list(BizType.objects.using(self.using))
-        bring_gates(biz_types, now=self._now())
-        return self._load(biz_types, after=None, until=self._now() + options().near_window, advance=advance)
+        bring_gates(biz_types, now=now_by(self.clock))
+        return self._load(biz_types, after=None, until=now_by(self.clock) + options().near_window, advance=advance)
 
     def _turn(self) -> Turn:
-        now = self._now()
+        now = now_by(self.clock)
         until = now + options().near_window
         found = timer_work(after=self._loaded_until, until=until, overdue_since=now - OVERDUE, using=self.using)
         biz_types = found.biz_types
@@ -158,7 +158,7 @@ class Loader:
         advance: Callable[[int], object] = lambda _: None,
     ) -> int:
         """Ensures the timers of the window, but none of biz types that are shut: those need none until they open."""
-        loaded, now = 0, self._now()
+        loaded, now = 0, now_by(self.clock)
         for biz_type in biz_types:
             if biz_type.is_shut(now=now):
                 continue
@@ -200,13 +200,10 @@ class Loader:
 
     def _ensure(self, biz_type: BizType, rows: Iterable[PendingRow]) -> list[str]:
         """For each row that needs a timer, in no order, what became of that."""
-        now = self._now()
+        now = now_by(self.clock)
         return ensure_timers(
             Timer.of(row, biz_type) for row in rows if row.under_way_until is None or row.under_way_until <= now
         )
-
-    def _now(self) -> datetime:
-        return moment(self.clock.now_ms())
 
 
 class Leader:

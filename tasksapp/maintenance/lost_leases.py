@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock, now_by
 from tasksapp.conf import options
 from tasksapp.jobs import job_log
 from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
@@ -50,7 +50,7 @@ class LostLeases:
         self._uptime.note_answer()
         if not self._uptime.covers_a_lease():
             return 0
-        now, returned = moment(self._clock.now_ms()), 0
+        now, returned = now_by(self._clock), 0
         while returned < TURN_ROWS:
             lost = return_lost_leases(
                 now=now, limit=PAGE_ROWS, max_system_errors=options().max_system_errors, using=self._using,

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from django.db import InterfaceError, OperationalError
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock, now_by
 from tasksapp.conf import options
 from tasksapp.models import Operation
 from tasksapp.operations.cursor import Cursor
@@ -49,7 +49,7 @@ class OperationTurns:
         rows = Operation.objects.using(self._using)
         if not rows.filter(state__in=OPEN).exists():
             return 0  # mostly so: one statement in the place of three
-        now = moment(self._clock.now_ms())
+        now = now_by(self._clock)
         for stale in rows.filter(state=State.PLANNED, updated_at__lt=now - PLAN_KEPT)[:MOST]:
             self._end(stale, State.STOPPED, why="it was planned a day ago and not started")
         # Plans first: a person waits for their count.

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock, now_by
 from tasksapp.conf import options
 from tasksapp.models import BizType
 from tasksapp.sql.purge_rows import (
@@ -77,7 +77,7 @@ class Purger:
         Args:
             limit: jobs, or keys, of one batch.
         """
-        now = self._now()
+        now = now_by(self._clock)
         for biz_type, before in self._cuts(now):
             batch = Purged(limit)
             while batch.jobs == limit:
@@ -92,7 +92,7 @@ class Purger:
 
     def count(self) -> dict[str, Purged]:
         """What would be deleted, by biz type; keys and entries under ''."""
-        now = self._now()
+        now = now_by(self._clock)
         counts = {
             biz_type.label: count_old_jobs(biz_type.id, before=before, using=self._using)
             for biz_type, before in self._cuts(now)
@@ -116,6 +116,3 @@ class Purger:
         for biz_type in biz_types if self._only is None else biz_types.filter(id__in=self._only):
             assert biz_type.retention is not None
             yield biz_type, now - biz_type.retention
-
-    def _now(self) -> datetime:
-        return moment(self._clock.now_ms())

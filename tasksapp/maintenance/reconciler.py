@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from delayhub.clock import due_ms, moment
+from delayhub.clock import due_ms, now_by
 from delayhub.engine import TimerLane
 from tasksapp.conf import options
 from tasksapp.models import BizType, Job, Status
@@ -67,7 +67,7 @@ class Reconciler:
 
     def total(self) -> int:
         """How many rows and timers there are to look at."""
-        now = self._now()
+        now = now_by(self._clock)
         biz_types = self._biz_types()
         rows = sum(
             count_pending(biz_type.id, after=None, until=now + options().near_window, using=self._using)
@@ -86,7 +86,7 @@ class Reconciler:
 
     def compare(self, biz_type: BizType, *, advance: Advance = lambda _: None) -> Difference:
         """The same for one biz type."""
-        now, lane = self._now(), patient_lane(biz_type.timer_lane)
+        now, lane = now_by(self._clock), patient_lane(biz_type.timer_lane)
         # One that is paused or disabled needs no timers; those it has do no harm.
         difference = Difference(is_shut=biz_type.is_shut(now=now))
         if not difference.is_shut:
@@ -146,6 +146,3 @@ class Reconciler:
 
     def _biz_types(self) -> list[BizType]:
         return list(BizType.objects.using(self._using).select_related("tenant"))
-
-    def _now(self) -> datetime:
-        return moment(self._clock.now_ms())

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import redis
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock, now_by
 from tasksapp.models import BizType
 from tasksapp.sql.pending_rows import count_pending
 from tasksapp.timers.lanes import client, patient_lane, patient_lanes
@@ -80,7 +80,7 @@ class TimerLoss:
         if self._clock.monotonic() < self._count_at:
             return False
         self._count_at = self._clock.monotonic() + COUNT_SECONDS
-        after = moment(self._clock.now_ms()) + COUNT_MARGIN
+        after = now_by(self._clock) + COUNT_MARGIN
         for biz_type in armed:
             rows = count_pending(biz_type.id, after=after, until=until, using=self._using)
             if rows and patient_lane(biz_type.timer_lane).count(biz_type.queue) < rows:

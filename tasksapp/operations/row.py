@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Coalesce, Greatest
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock, moment, now_by
 from tasksapp.access.actors import Actor
 from tasksapp.models import Operation
 from tasksapp.operations.cursor import Cursor
@@ -28,7 +28,7 @@ def saved(operation: Operation, cursor: Cursor, *, using: str, clock: Clock, **c
     Raises Superseded where the row was written by anybody else since it was read; outcomes that are counted do not
     matter here.
     """
-    now = moment(clock.now_ms())
+    now = now_by(clock)
     # Never the same moment twice: two turns that read the same row must not both write it.
     now = max(now, operation.updated_at + _TICK)
     rows = Operation.objects.using(using).filter(
@@ -47,7 +47,7 @@ def ended(operation: Operation, state: Operation.State, *, why: str, cursor: Cur
     columns = {
         "state": state,
         "state_reason": why[:500],
-        "finished_at": moment(clock.now_ms()),
+        "finished_at": now_by(clock),
         "left": Greatest(Coalesce(F("planned"), Value(0)) - F("done"), 0),
     }
     cursor.waits = {}

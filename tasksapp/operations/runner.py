@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F, Q
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock, now_by
 from tasksapp.models import BizType, Operation
 from tasksapp.operations.backfill import lost_series, one_by_one, pages_of
 from tasksapp.operations.cursor import Cursor, Walk, unix_ms
@@ -108,7 +108,7 @@ class Runner:
         return verdict == "passed"
 
     def _why_trial_waits(self, cursor: Cursor) -> dict[str, Any]:
-        now = self._now()
+        now = now_by(self._clock)
         for biz_type in BizType.objects.using(self._using).filter(id__in=[walk.biz_type for walk in cursor.walks]):
             if hindrance := hindrance_of(biz_type, breaker=breaker_of(biz_type), now=now):
                 return hindrance
@@ -177,7 +177,7 @@ class Runner:
         with self._size.measured() as rows, transaction.atomic(using=self._using):
             page = pages.lock(walk, most=most, rows=rows)
             times = allowed.times(len(page.jobs))
-            changed = pages.change(page.jobs, biz_type, times=times, now=self._now())
+            changed = pages.change(page.jobs, biz_type, times=times, now=now_by(self._clock))
             walk.after = page.after
             walk.changed += changed
             if changed:
@@ -212,7 +212,7 @@ class Runner:
 
     def _allowance(self, operation: Operation, cursor: Cursor, walk: Walk, biz_type: BizType) -> Allowance:
         """How many jobs of the walk may go in this turn, and when they start."""
-        now = self._now()
+        now = now_by(self._clock)
         pace = operation.rate_per_second
         if pace is not None:
             pace /= sum(not each.over for each in cursor.walks)
@@ -274,9 +274,6 @@ class Runner:
         lately = (operation.done - cursor.seen_done) / seconds
         cursor.per_second = lately if not cursor.per_second else (cursor.per_second + lately) / 2
         cursor.seen_at, cursor.seen_done = now_ms, operation.done
-
-    def _now(self) -> datetime:
-        return moment(self._clock.now_ms())
 
 
 def starts_jobs(operation: Operation, *, now: datetime) -> bool:

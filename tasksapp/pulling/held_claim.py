@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.db import router
 
-from delayhub.clock import due_ms, moment
+from delayhub.clock import due_ms, now_by
 from delayhub.request_ids import current_request_id
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types.visible import visible_jobs
@@ -95,7 +95,7 @@ class HeldClaim:
             finished = completion.gave_up(job, tried=tried, reason=tried.error, error_class=PULLER)
         else:
             finished = completion.failed(
-                job, tried=tried, error_class=PULLER, now=self._now(), task_wait_seconds=retry_in
+                job, tried=tried, error_class=PULLER, now=now_by(redis_clock()), task_wait_seconds=retry_in
             )
         return self._complete("failed", finished, job)
 
@@ -109,7 +109,7 @@ class HeldClaim:
         if not self._is_held:
             return Ended("released", self._job, repeated=True)
         job = self._running()
-        at = None if retry_in is None else self._now() + timedelta(seconds=retry_in)
+        at = None if retry_in is None else now_by(redis_clock()) + timedelta(seconds=retry_in)
         said = f"given back by {self._by.name}" + (f": {reason}" if reason else "")
         try:
             return self._complete("released", completion.given_back(job, reason=said, at=at), job)
@@ -124,7 +124,7 @@ class HeldClaim:
         """
         seconds = self._job.biz_type.timeout_seconds if lease_seconds is None else lease_seconds
         redis_clock().sync()
-        until = self._now() + timedelta(seconds=seconds)
+        until = now_by(redis_clock()) + timedelta(seconds=seconds)
         if not self._is_held or not renew_leases([(self._job.id, self._token.lease, until)], using=self._using):
             raise self._lost()
         self._job.lease_until = until
@@ -134,9 +134,6 @@ class HeldClaim:
     @property
     def _is_held(self) -> bool:
         return self._job.status == Status.RUNNING and self._job.lease_token == self._token.lease
-
-    def _now(self) -> datetime:
-        return moment(redis_clock().now_ms())
 
     def _read(self) -> Job:
         job = self._jobs.filter(id=self._job.id).first()
@@ -149,7 +146,7 @@ class HeldClaim:
         return RunningJob.of(self._job, token=self._token.lease, pulled_at=self._job.updated_at)
 
     def _tried(self, job: RunningJob, *, error: str = "", note: str) -> Tried:
-        duration_ms = due_ms(self._now()) - due_ms(job.claimed_at)
+        duration_ms = due_ms(now_by(redis_clock())) - due_ms(job.claimed_at)
         return Tried(
             number=job.attempt_number,
             started_at=job.claimed_at,

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import connections, transaction
 from django.db.models import F
 
-from delayhub.clock import Clock, moment
+from delayhub.clock import Clock, now_by
 from tasksapp.errors import InvalidSeries
 from tasksapp.models import BizType, Job, NewJob, Series
 from tasksapp.models.job_id import new_job_ids
@@ -80,7 +80,7 @@ class SeriesMaker:
             self._release()
         made, end = 0, self._clock.monotonic() + TURN_SECONDS
         while made < TURN_JOBS and (not made or self._clock.monotonic() < end):
-            now = self._now()
+            now = now_by(self._clock)
             step = self._step(now, most=min(STEP_JOBS, TURN_JOBS - made))
             if step is None:
                 return Turn(made, has_more=False)
@@ -103,12 +103,9 @@ class SeriesMaker:
     def _release(self) -> None:
         """Frees series whose live job ended without an outcome, such as by a person's cancel."""
         ended = series_with_ended_jobs(limit=RELEASE_SERIES, using=self._using)
-        woken = release_series(ended, now=self._now(), using=self._using) if ended else []
+        woken = release_series(ended, now=now_by(self._clock), using=self._using) if ended else []
         if woken:
             move([Timer.of(job, job.biz_type) for job in woken])
-
-    def _now(self) -> datetime:
-        return moment(self._clock.now_ms())
 
 
 def lock_for_writing(*, using: str) -> None:

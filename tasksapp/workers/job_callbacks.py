@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from delayhub.clock import Clock, due_ms, moment
+from delayhub.clock import Clock, due_ms, moment, now_by
 from tasksapp.biz_types.own_target import GivenForAnotherHost, own_target
 from tasksapp.biz_types.target import target_of
 from tasksapp.delivery.callback import Callback, Target
@@ -46,7 +46,7 @@ class JobCallbacks:
             claimed_at: monotonic seconds from before the claim.
         """
         callbacks: list[Callback] = []
-        now = moment(self._clock.now_ms())
+        now = now_by(self._clock)
         by_biz_type: dict[int, list[RunningJob]] = defaultdict(list)
         for job in jobs:
             by_biz_type[job.row.biz_type_id].append(job)
@@ -83,7 +83,7 @@ class JobCallbacks:
 
     def write(self, results: Sequence[CallbackResult]) -> None:
         """Completes the jobs of callbacks that have ended."""
-        now = moment(self._clock.now_ms())
+        now = now_by(self._clock)
         self._completer.complete([_completion(result, now=now) for result in results])
 
     def renew(self, callbacks: Sequence[Callback]) -> None:

@@ -14,7 +14,7 @@ from celery.exceptions import Ignore, Reject, Retry
 
 from delayhub.celery_support.job_arguments import decoded
 from delayhub.celery_support.job_store import Again, Done, Failed, JobCall, NotRun, TaskOutcome
-from delayhub.clock import moment
+from delayhub.clock import now_by
 from tasksapp.errors import TaskRefused
 from tasksapp.jobs import completion
 from tasksapp.jobs.claimer import Claimer
@@ -90,7 +90,7 @@ class TaskRunner:
             job = self._claimer.still_running(job_id)
             if job is None:
                 return False
-            now = self._now()
+            now = now_by(self._clock)
             started_at = now - timedelta(seconds=seconds)
             error = f"TimeLimitExceeded: the task ran for its time limit of {seconds:g} s"
             tried = _tried(job, started_at=started_at, seconds=seconds, error=error)
@@ -109,7 +109,7 @@ class TaskRunner:
         return checked
 
     def _run(self, job: RunningJob, call: Call) -> TaskOutcome:
-        started_at, started = self._now(), self._clock.monotonic()
+        started_at, started = now_by(self._clock), self._clock.monotonic()
         error: Exception | None = None
         result: Any = None
         try:
@@ -122,7 +122,9 @@ class TaskRunner:
         tried = _tried(job, started_at=started_at, seconds=seconds, error=_error_text(error))
         tried = tried._replace(response_body=kept_text(result, error))
         # Nothing for the breaker: a task has no host, and its exception may be about the arguments of this one job.
-        completed = Completion(job, _finished(job, tried=tried, error=error, now=self._now()), receiver_is_up=None)
+        completed = Completion(
+            job, _finished(job, tried=tried, error=error, now=now_by(self._clock)), receiver_is_up=None
+        )
         if not self._completer.complete([completed]):
             return NotRun("its lease was lost while it ran: its outcome does not count")
         if completed.runs_again:
@@ -130,9 +132,6 @@ class TaskRunner:
         if (after := after_end(result, error)) is not None:
             after(error)
         return Done(result) if error is None else Failed(_cause(error) or error)
-
-    def _now(self) -> datetime:
-        return moment(self._clock.now_ms())
 
 
 def _called(call: Call, job_call: JobCall) -> Any:

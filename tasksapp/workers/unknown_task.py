@@ -10,7 +10,7 @@ from celery.signals import task_unknown
 from django.db import Error, connections, router
 
 from delayhub.celery_support.delayed_task import JOB_HEADER
-from delayhub.clock import moment
+from delayhub.clock import now_by
 from tasksapp.jobs.completion import REASON_LENGTH
 from tasksapp.models import Job, Status
 from tasksapp.models.error_class import task_error_class
@@ -40,7 +40,7 @@ def give_back(sender: Any = None, message: Any = None, name: str = "", **_: Any)
         # Only while the message counts as under way: any later change of the row has its own reason.
         waiting = Job.objects.using(using).filter(id=job_id, status=Status.PENDING, lease_until__isnull=False)
         waiting.update(
-            lease_until=moment(clock.now_ms()) + AGAIN,
+            lease_until=now_by(clock) + AGAIN,
             last_error=reason[:REASON_LENGTH],
             error_class=task_error_class("NotRegistered"),
         )

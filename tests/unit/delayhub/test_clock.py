@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from delayhub.clock import MAX_DELAY_MS, SystemClock, due_ms, moment
+from delayhub.clock import MAX_DELAY_MS, SystemClock, due_ms, moment, now_by
+from tests.standing_clock import StandingClock
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,10 @@ def test_the_system_clock_gives_unix_milliseconds_and_seconds_that_never_go_back
 
     assert clock.now_ms() > due_ms(datetime(2026, 1, 1, tzinfo=UTC))
     assert clock.monotonic() <= clock.monotonic()
+
+
+def test_the_time_by_a_clock_is_a_moment_in_utc() -> None:
+    clock = StandingClock()
+
+    assert now_by(clock) == moment(clock.now_ms())
+    assert now_by(clock).utcoffset() == timedelta(0)
