@@ -20,7 +20,6 @@ from delayhub.celery_support.exporter import Exporter
 from delayhub.celery_support.idle_options import faulty_task_options, idle_slots, scheme_of
 from delayhub.celery_support.kombu_workers import kombu_workers
 from delayhub.celery_support.queued_task import QueuedTask
-from delayhub.celery_support.startup_checks import parked_sentence
 from delayhub.clock import moment
 from delayhub.errors import DelayHubError
 
@@ -166,17 +165,6 @@ def flow_keys(control: Control, queue: str | None, limit: int) -> list[Row]:
     return [{"queue": name, **key._asdict()} for name, keys in found.items() for key in keys]
 
 
-@verb(name="lift-limits")
-@click.option("--undo", is_flag=True, help="Let what code declares count again, where a person has lifted it.")
-@yes_option
-def lift_limits(control: Control, *, undo: bool, yes: bool) -> Row:
-    """Lift the limits of all tasks, so that nothing is parked: before workers go back to a release without limits."""
-    if not (undo or yes):
-        click.confirm("All tasks will start without limits. Go on?", abort=True)
-    changed = control.lift_limits(undo=undo)
-    return {"tasks": changed, "parked": sum(counts.parked for counts in control.counts().values())}
-
-
 @verb()
 @queue_option
 @click.option("--free", metavar="KEY", help="Free a key; the task that has it stays, and may run beside the next one.")
@@ -311,13 +299,7 @@ def check(control: Control) -> Sequence[Row]:
     rows += [{"level": "warning", "about": about} for about in unattended_queues(control)]
     of_options = [*faulty_task_options(control.app), *idle_slots(control.app, scheme=scheme_of(control.app))]
     rows += [{"level": "warning", "about": about} for about in of_options]
-    return [*(rows or [{"level": "ok", "about": fitness.server}]), *parked_notes(control)]
-
-
-def parked_notes(control: Control) -> list[Row]:
-    """A line where limits hold tasks back, for those who are about to go back to a release without limits."""
-    found = {name: counts.parked for name, counts in control.counts().items() if counts.parked}
-    return [{"level": "note", "about": parked_sentence(sum(found.values()), ", ".join(found))}] if found else []
+    return rows or [{"level": "ok", "about": fitness.server}]
 
 
 def unattended_queues(control: Control) -> list[str]:

@@ -21,7 +21,7 @@ from delayhub.celery_support.kombu_workers import ANSWER_SECONDS, kombu_connecti
 from delayhub.celery_support.periodic import Periodic, forget_entry, periodic_entries
 from delayhub.celery_support.queued_task import QueuedTask, messages_of, stretch
 from delayhub.celery_support.revocation import listed, revoke_waiting, stamped_ids, wanted_stamps
-from delayhub.celery_support.task_limits import TaskLimit, lifted_limits, set_at_once_for_all, set_for_all, task_limits
+from delayhub.celery_support.task_limits import TaskLimit, set_at_once_for_all, set_for_all, task_limits
 from delayhub.engine import Counts, DelayQueue, Place, due_ms
 from delayhub.engine.entry import text
 from delayhub.engine.fitness import Fitness, examine
@@ -146,20 +146,6 @@ class Control(CeleryControl):
         with self._channel() as channel:
             found = {name: task_limits(channel.queue(name)) for name in self._queues(channel, queue)}
         return {name: limits for name, limits in found.items() if limits}
-
-    def lift_limits(self, *, undo: bool = False) -> int:
-        """How many tasks have no limit any more, nor their flow keys, whatever code says; what was parked is ready.
-
-        Args:
-            undo: in its place, what code declares counts again for the tasks whose limits persons have lifted.
-        """
-        wanted = lifted_limits(self.rate_limits().values(), undo=undo)
-        for (task, each_key), kinds in wanted.items():
-            if "rate" in kinds:
-                self.set_rate_limit(task, None if undo else 0, each_key=each_key)
-            if "at_once" in kinds:
-                self.set_max_in_flight(task, None if undo else 0, each_key=each_key)
-        return len({task for task, _ in wanted})
 
     def held_flow_keys(self, queue: str | None = None, *, limit: int = 20) -> dict[str, list[HeldKey]]:
         """The flow keys whose limits hold most tasks back, of each queue that has any; it looks at about 2 000."""

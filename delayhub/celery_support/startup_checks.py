@@ -7,7 +7,6 @@ from typing import Any
 
 import redis
 from celery import bootsteps
-from celery.bootsteps import RUN  # type: ignore[attr-defined]  # the stubs leave it out
 from celery.exceptions import WorkerShutdown
 from celery.platforms import EX_FAILURE
 from kombu.log import get_logger
@@ -78,17 +77,6 @@ class StartupChecks(bootsteps.StartStopStep):
         self._look_at_jobs(parent.app, channel)
         self._look_for_kombus_messages(channel, list(parent.app.amqp.queues))
 
-    def stop(self, parent: Any) -> None:
-        """Logs what stays parked when the worker ends; one that reconnects comes here too, and says nothing."""
-        if parent.blueprint.state == RUN:
-            return
-        try:
-            channel = parent.connection.default_channel
-            if isinstance(channel, Channel) and (parked := parked_on(channel, parent.app)):
-                logger.warning("%s", parked, extra={"action": "shutdown"})
-        except (redis.RedisError, OSError, AttributeError) as error:  # AttributeError: it never connected
-            logger.info("What is parked was not looked at: %s", error)
-
     def _look_at_jobs(self, app: Any, channel: Channel) -> None:
         store = find_job_store()
         timer_queues = [q for q in app.amqp.queues.consume_from.values() if TASK_ARGUMENT in (q.queue_arguments or {})]
@@ -145,21 +133,6 @@ def messages_beside(channel: KombuChannel) -> int:
     queues = [text(name) for name in client.smembers(directory(prefix))]
     counts = [DelayQueue(client, name, options=EngineOptions(key_prefix=prefix)).count() for name in queues]
     return sum(found.waiting + found.ready + found.parked + found.leased for found in counts)
-
-
-def parked_on(channel: Channel, app: Any) -> str:
-    """A sentence where tasks of the worker's queues are parked by limits; '' where none is."""
-    queues = [q.name for q in app.amqp.queues.consume_from.values() if TASK_ARGUMENT not in (q.queue_arguments or {})]
-    count = sum(channel.queue(name).count().parked for name in queues)
-    return parked_sentence(count, ", ".join(queues)) if count else ""
-
-
-def parked_sentence(count: int, queues: str) -> str:
-    """What persons must know who go back to an earlier release, which says nothing of it by itself."""
-    return (
-        f"{count} tasks are parked by limits on {queues}, and start as the limits allow. Workers of a release without"
-        " limits never see them: before you go back to one, run: celery -A ... delayhub lift-limits"
-    )
 
 
 def job_store_faults(app: Any) -> list[str]:

@@ -284,18 +284,6 @@ def _merged(
     return found
 
 
-def lifted_limits(found: Iterable[Iterable[TaskLimit]], *, undo: bool) -> dict[tuple[str, bool], set[str]]:
-    """Which of "rate" and "at_once" limit each task now, and (True) each of its flow keys; to undo: what is lifted."""
-    wanted: dict[tuple[str, bool], set[str]] = {}
-    for limit in (limit for limits in found for limit in limits):
-        rate = limit.set_at is not None and limit.rate is None if undo else limit.rate is not None
-        at_once = limit.at_once_set_at is not None and limit.at_once is None if undo else limit.at_once is not None
-        kinds = {kind for kind, is_wanted in (("rate", rate), ("at_once", at_once)) if is_wanted}
-        if kinds:
-            wanted.setdefault((limit.task, limit.each_key), set()).update(kinds)
-    return wanted
-
-
 def this_user() -> str:
     """Who runs this process, and where."""
     try:

@@ -15,7 +15,6 @@ from click.testing import CliRunner, Result
 from kombu import Connection, Producer
 
 from delayhub.celery_support.command import delayhub as command
-from delayhub.celery_support.task_limits import declare
 from delayhub.engine import Counts, DelayQueue, Entry, SystemClock, TimerLane
 from delayhub.local.redis_server import RedisServer
 from tasksapp.task_backends.delayed_task import TableStore
@@ -379,21 +378,3 @@ def test_check_warns_of_what_the_store_of_jobs_warns_of(
     rows = failed_check(run)
 
     assert {"level": "warning", "about": "tasks declare series that are not stored"} in rows
-
-
-def test_what_is_parked_is_a_note_until_the_limits_are_lifted(app: Celery, run: Run, queue: DelayQueue) -> None:
-    declare(queue, {"shop.close": "1/h"})
-    for order in range(3):
-        app.tasks["shop.close"].delay(str(order))
-    queue.claim(10)
-
-    notes = [row["about"] for row in document(run("check", "--json")) if row["level"] == "note"]
-    assert notes[0].startswith("2 tasks are parked by limits on celery")
-    assert run("lift-limits", input="n").exit_code == 1
-    assert document(run("lift-limits", "--yes", "--json")) == {"tasks": 1, "parked": 0}
-    assert not [row for row in document(run("check", "--json")) if row["level"] == "note"]
-    assert queue.count().ready == 2
-
-    assert document(run("lift-limits", "--undo", "--json"))["tasks"] == 1
-    (row,) = document(run("limits", "--json"))
-    assert (row["rate"], row["set_at"]) == ("1/h", None)

@@ -11,15 +11,12 @@ from typing import Any
 import pytest
 import redis
 from celery import Celery
-from celery.bootsteps import CLOSE, RUN
 from celery.exceptions import WorkerShutdown
 from kombu import Queue
 
 from delayhub.celery_support import job_store
 from delayhub.celery_support.delayed_task import DelayedTask
 from delayhub.celery_support.startup_checks import StartupChecks
-from delayhub.celery_support.task_limits import declare
-from delayhub.engine import DelayQueue
 from delayhub.local.redis_server import RedisServer
 
 LOGGER = "delayhub.celery_support.startup_checks"
@@ -211,25 +208,3 @@ def test_a_worker_on_another_broker_says_that_tasks_are_not_unique_there(caplog:
         StartupChecks(parent).start(parent)
 
     assert "unique= does nothing on memory://, only on delayhub://: shop.once" in caplog.text
-
-
-def test_a_worker_that_ends_says_what_limits_have_parked_and_one_that_reconnects_does_not(
-    app: Celery, queue: DelayQueue, caplog: pytest.LogCaptureFixture
-) -> None:
-    declare(queue, {"shop.close": "1/h"})
-    for order in range(3):
-        app.tasks["shop.close"].delay(str(order))
-    queue.claim(10)
-    logging.getLogger(LOGGER).propagate = True
-    app.amqp.queues.select(["celery"])
-
-    with app.connection_for_write() as connection, caplog.at_level(logging.WARNING, logger=LOGGER):
-        parent: Any = SimpleNamespace(app=app, connection=connection, blueprint=SimpleNamespace(state=RUN))
-        step = StartupChecks(parent)
-        step.stop(parent)
-        assert "parked" not in caplog.text
-        parent.blueprint.state = CLOSE
-        step.stop(parent)
-
-    assert "2 tasks are parked by limits on celery" in caplog.text
-    assert "lift-limits" in caplog.text
