@@ -159,7 +159,7 @@ class DelayQueue:
 
     def acknowledge(self, leases: Sequence[Lease]) -> int:
         """How many entries are gone for good: those whose leases still held, or ran out while the holder worked."""
-        return sum(self._run("acknowledge", flat, lane=True) for flat in flat_leases(leases))
+        return sum(self._of_leases("acknowledge", leases, lane=True))
 
     def release(self, leases: Sequence[Lease], *, delay_ms: int = 0, delivered: bool = False) -> int:
         """How many of the leases still held; their entries are back in their place, or wait for the delay.
@@ -169,24 +169,25 @@ class DelayQueue:
             delay_ms: how long they wait; 0 for their place in line.
             delivered: a program has seen them, so that the next one gets them marked as redelivered.
         """
-        return sum(self._run("release", [delay_ms, int(delivered), *flat], lane=True) for flat in flat_leases(leases))
+        return sum(self._of_leases("release", leases, delay_ms, int(delivered), lane=True))
 
     def extend(self, leases: Sequence[Lease], *, lease_ms: int | None = None) -> set[str]:
         """The ids whose leases still held; each now ends ``lease_ms`` from now."""
         length = self.options.lease_ms if lease_ms is None else lease_ms
-        return {text(found) for flat in flat_leases(leases) for found in self._run("extend", [length, *flat])}
+        return {text(found) for kept in self._of_leases("extend", leases, length) for found in kept}
 
     def bury(self, leases: Sequence[Lease], *, reason: str) -> int:
         """How many of the leases still held; their entries are dead, for the reason given."""
-        return sum(self._run("bury", [reason, *flat]) for flat in flat_leases(leases))
+        return sum(self._of_leases("bury", leases, reason))
 
     def strike(self, leases: Sequence[Lease], *, why: str) -> Reaped:
         """How many entries went back to their place with a strike, and how many are dead now; ``why`` is the reason."""
-        returned = died = 0
-        for flat in flat_leases(leases):
-            answer = self._run("strike", [self.options.max_strikes, why, *flat], lane=True)
-            returned, died = returned + answer[0], died + answer[1]
-        return Reaped(returned, died)
+        answers = list(self._of_leases("strike", leases, self.options.max_strikes, why, lane=True))
+        return Reaped(sum(returned for returned, _ in answers), sum(died for _, died in answers))
+
+    def _of_leases(self, verb: str, leases: Sequence[Lease], *args: Any, lane: bool = False) -> Iterator[Any]:
+        """What a verb answers for the leases, call by call."""
+        return (self._run(verb, [*args, *flat], lane=lane) for flat in flat_leases(leases))
 
     # ------------------------------------------------------------ tending
 
@@ -305,12 +306,16 @@ class DelayQueue:
 
     def _stretches(self, ids: Sequence[str]) -> Iterator[tuple[Sequence[str], int, int]]:
         """Ids, and the first and last number of their copies, for one call each; ids with thousands of copies too."""
-        drawn: Any = self.client.hmget(self.keys.copies, [f"n:{entry_id}" for entry_id in ids]) if ids else []
-        most = max((int(count) for count in drawn if count), default=0)
+        most = self._most_copies([f"n:{entry_id}" for entry_id in ids]) if ids else 0
         stretch = min(most, CHUNK)
         for first in range(0, most + 1, stretch + 1):
             for chunk in chunks(ids, CHUNK // (stretch + 1) or 1):
                 yield chunk, first, first + stretch
+
+    def _most_copies(self, fields: Sequence[str]) -> int:
+        """The most copies that were ever drawn of an id, by these fields of ``copies``."""
+        drawn: Any = self.client.hmget(self.keys.copies, list(fields))
+        return max((int(count) for count in drawn if count), default=0)
 
     def _run(self, verb: str, args: Sequence[Any], *, lane: bool = False) -> Any:
         keys = [self.keys.base, self.lane_keys.base] if lane else [self.keys.base]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeVar
 
 import redis
@@ -11,7 +12,7 @@ from redis.exceptions import NoScriptError
 
 from delayhub.engine.claim import Claim
 from delayhub.engine.delay_queue import CHUNK, DelayQueue, chunks
-from delayhub.engine.entry import Counts, Entry, Lease, Listed, Mode, Place, Reaped, Scheduled, text
+from delayhub.engine.entry import Entry, Lease, Listed, Mode, Place, Scheduled
 from delayhub.engine.lane_tag import slot_lane
 from delayhub.engine.options import EngineOptions
 from delayhub.engine.queue_slots import QueueSlots, read_slots
@@ -80,50 +81,18 @@ class SpreadQueue(DelayQueue):
             answers.update(zip(places, stored, strict=True))
         return [answers[place] for place in range(len(entries))]
 
-    def reschedule(self, ids: Sequence[str], *, due_ms: int) -> list[str]:
-        """For each id: ``moved``, ``leased`` or ``absent``."""
-        if self._have_copies(ids):
-            answers = [part.reschedule(ids, due_ms=due_ms) for part in self.parts]
-        else:
-            answers = [list(map(text, found)) for found in self._of_ids("reschedule", ids, [due_ms, 0, 0], lane=True)]
-        return [max(found) for found in zip(*answers, strict=True)]  # "moved" before "leased" before "absent"
-
-    def cancel(self, ids: Sequence[str], *, tombstone_ms: int = 0) -> list[int]:
-        """For each id: how many entries were removed, copies included; tombstones are in all slots."""
-        if self._have_copies(ids):
-            answers = [part.cancel(ids, tombstone_ms=tombstone_ms) for part in self.parts]
-        else:
-            answers = self._of_ids("cancel", ids, [tombstone_ms, 0, 0])
-        return [sum(found) for found in zip(*answers, strict=True)]
-
-    def discard(self, ids: Sequence[str]) -> int:
-        """How many entries were removed: these, without their copies, where no consumer holds them."""
-        return sum(sum(self._of_parts("discard", chunk)) for chunk in chunks(ids))
-
     def transfer(self, messages: Mapping[str, tuple[bytes, bytes]], *, to: DelayQueue) -> list[str]:
         """Raises QueuesApart: no step holds two slots."""
         raise QueuesApart
 
-    def _have_copies(self, ids: Sequence[str]) -> bool:
-        """Whether copies of any of the ids were ever drawn: then each slot is asked by itself, for its own."""
-        if not ids:
-            return False
-        fields = [f"n:{entry_id}" for entry_id in ids]
+    def _most_copies(self, fields: Sequence[str]) -> int:
         with self.client.pipeline(transaction=False) as pipeline:
             for part in self.parts:
-                pipeline.hmget(part.keys.copies, fields)
-            return any(count for found in pipeline.execute() for count in found)
+                pipeline.hmget(part.keys.copies, list(fields))
+            return max((int(count) for found in pipeline.execute() for count in found if count), default=0)
 
-    def _of_ids(self, verb: str, ids: Sequence[str], args: Sequence[Any], *, lane: bool = False) -> list[list[Any]]:
-        """For each slot: what a verb answers for each id."""
-        answers: list[list[Any]] = [[] for _ in self.parts]
-        for chunk in chunks(ids):
-            for place, found in enumerate(self._of_parts(verb, [*args, *chunk], lane=lane)):
-                answers[place] += found
-        return answers
-
-    def _of_parts(self, verb: str, args: Sequence[Any], *, lane: bool = False) -> list[Any]:
-        """What a verb answers in each slot; the calls to the slots of one node travel together."""
+    def _run(self, verb: str, args: Sequence[Any], *, lane: bool = False) -> Any:
+        """What a verb answers in all slots together; the calls to the slots of one node travel in one write."""
         each = script(verb)
         keys = [[part.keys.base, part.lane_keys.base] if lane else [part.keys.base] for part in self.parts]
         with self.client.pipeline(transaction=False) as pipeline:
@@ -136,7 +105,7 @@ class SpreadQueue(DelayQueue):
                 answers[place] = each.run(self.client, keys[place], args)
             elif isinstance(answer, Exception):
                 raise answer
-        return answers
+        return TOGETHER.get(verb, _sums)(answers)
 
     # ------------------------------------------------------------ consuming
 
@@ -161,42 +130,18 @@ class SpreadQueue(DelayQueue):
                 break
         return found
 
-    def acknowledge(self, leases: Sequence[Lease]) -> int:
-        """How many entries are gone for good."""
-        return sum(part.acknowledge(found) for part, found in self._of_leases(leases))
-
-    def release(self, leases: Sequence[Lease], *, delay_ms: int = 0, delivered: bool = False) -> int:
-        """How many of the leases still held."""
-        found = self._of_leases(leases)
-        return sum(part.release(own, delay_ms=delay_ms, delivered=delivered) for part, own in found)
-
-    def extend(self, leases: Sequence[Lease], *, lease_ms: int | None = None) -> set[str]:
-        """The ids whose leases still held."""
-        return {kept for part, own in self._of_leases(leases) for kept in part.extend(own, lease_ms=lease_ms)}
-
-    def bury(self, leases: Sequence[Lease], *, reason: str) -> int:
-        """How many of the leases still held; their entries are dead."""
-        return sum(part.bury(own, reason=reason) for part, own in self._of_leases(leases))
-
-    def strike(self, leases: Sequence[Lease], *, why: str) -> Reaped:
-        """How many entries went back to their place with a strike, and how many are dead now."""
-        return _summed(Reaped, (part.strike(own, why=why) for part, own in self._of_leases(leases)))
-
-    def _of_leases(self, leases: Sequence[Lease]) -> Iterator[tuple[DelayQueue, list[Lease]]]:
+    def _of_leases(self, verb: str, leases: Sequence[Lease], *args: Any, lane: bool = False) -> Iterator[Any]:
         of_lanes = _grouped(leases, lambda lease: lease.lane)
-        return ((part, of_lanes[part.lane]) for part in self.parts if part.lane in of_lanes)
+        for part in self.parts:
+            yield from part._of_leases(verb, of_lanes.get(part.lane, ()), *args, lane=lane)
 
     # ------------------------------------------------------------ tending
-
-    def reap(self, *, limit: int = 100) -> Reaped:
-        """Takes leases back that ran out."""
-        return _summed(Reaped, (part.reap(limit=limit) for part in self.parts))
 
     def redrive(self, ids: Sequence[str] | None = None, *, limit: int = 100) -> int:
         """How many dead messages are ready again: those named, or the ``limit`` oldest of all slots."""
         if ids is None:
             ids = [listed.id for listed in self.list(Place.DEAD, limit=min(limit, PAGE))]
-        return sum(part.redrive(ids) for part in self.parts) if ids else 0
+        return super().redrive(ids) if ids else 0
 
     def purge(self) -> int:
         """How many messages were removed."""
@@ -213,27 +158,9 @@ class SpreadQueue(DelayQueue):
 
     # ------------------------------------------------------------ looking
 
-    def count(self) -> Counts:
-        """How many entries are where, in all slots together."""
-        return _summed(Counts, self._of_parts("count", []))
-
     def parking_tasks(self, *, most: int = 0) -> list[str]:
         """The tasks, and flow keys of tasks, whose limits hold messages back."""
         return list(dict.fromkeys(task for part in self.parts for task in part.parking_tasks(most=most)))
-
-    def payloads(self, ids: Sequence[str]) -> dict[str, list[bytes]]:
-        """The payloads stored under each id and its copies."""
-        found: dict[str, list[bytes]] = {entry_id: [] for entry_id in ids}
-        if self._have_copies(ids):
-            answers = [
-                [of_part[entry_id] for entry_id in ids] for of_part in (part.payloads(ids) for part in self.parts)
-            ]
-        else:
-            answers = self._of_ids("payloads", ids, [0, 0])
-        for of_part in answers:
-            for entry_id, payloads in zip(ids, of_part, strict=True):
-                found[entry_id] += payloads
-        return found
 
     def stored(self, ids: Sequence[str]) -> dict[str, bytes]:
         """The payload of each of these entries that exists, without copies."""
@@ -307,6 +234,13 @@ def _grouped(values: Iterable[V], key: Callable[[V], K]) -> dict[K, list[V]]:
     return groups
 
 
-def _summed(kind: Callable[..., V], found: Iterable[Iterable[int]]) -> V:
-    """The sums of each field."""
-    return kind(*map(sum, zip(*found, strict=True)))
+def _sums(answers: Sequence[Any]) -> Any:
+    """The sum of numbers, or of those in the same place of lists."""
+    return [sum(found) for found in zip(*answers, strict=True)] if isinstance(answers[0], list) else sum(answers)
+
+
+#: How the answers of slots are one answer, of verbs whose are no numbers.
+TOGETHER: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "reschedule": lambda answers: [max(found) for found in zip(*answers, strict=True)],  # "moved", "leased", "absent"
+    "payloads": lambda answers: [list(chain.from_iterable(found)) for found in zip(*answers, strict=True)],
+}
