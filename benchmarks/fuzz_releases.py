@@ -30,7 +30,7 @@ from benchmarks.release_scripts import Release, sources_of
 from benchmarks.result import Result, option
 from delayhub.engine import DelayQueue, EngineOptions, Entry, Lease, Place
 from delayhub.engine.keys import MAX_STEPS
-from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, set_limits
+from delayhub.engine.limits import SET, SET_AT_ONCE, Limit, set_limits
 from delayhub.engine.scripts import names, script
 from delayhub.engine.unique import UniqueKey, Until, WhenTaken, free_key, offer, start
 from delayhub.local.redis_server import RedisServer
@@ -143,7 +143,7 @@ class History:
         limit: Any = None if interval is None else Limit(interval)
         layer = SET
         if "at once" in kind:
-            layer, limit = SET_AT_ONCE, self.chance.choice((None, AtOnce(1), AtOnce(2)))
+            layer, limit = SET_AT_ONCE, self.chance.choice((None, Limit(1), Limit(2)))
         self.log.append(f"new set_limits {layer} {task!r} {limit}")
         set_limits(self.queue, layer, {task: limit})
 

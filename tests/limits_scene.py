@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from delayhub.celery_support.task_limits import declare, set_at_once_for_all, set_for_all
 from delayhub.engine import DelayQueue, Entry
-from delayhub.engine.limits import AtOnce
+from delayhub.engine.limits import Limit
 
 
 def hold_back(queue: DelayQueue) -> None:
     """Parks two messages by the rate of their flow key, and one while two run; all others are where they were."""
     rates = {"shop.tasks.report": "10/m", "shop.tasks.report\0": "1/s", "shop.tasks.mail": "5/s"}
-    declare(queue, rates, {"shop.tasks.export": AtOnce(5)})
+    declare(queue, rates, {"shop.tasks.export": Limit(5)})
     set_for_all([queue], "shop.tasks.report", "2/h", by="ada@shop-1")
     _send(queue, "report", count=2, headers=b',"x-delayhub-key":"customer-7"')
     queue.release([queue.lease(entry.id, entry.token) for entry in queue.claim(100, free=0).entries])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from celery import Celery
 
-    from delayhub.engine.limits import AtOnce
+    from delayhub.engine.limits import Limit
     from delayhub.transport.hooks import Hooks
 
 logger = get_logger(__name__)
@@ -62,10 +62,10 @@ class ShareLimits(bootsteps.Step):
         hooks.free_processes, hooks.on_consume = free_processes, on_consume
 
 
-def _declared(tasks: Iterable[Any], *, rates: bool) -> tuple[dict[str, Any], dict[str, AtOnce | None]]:
+def _declared(tasks: Iterable[Any], *, rates: bool) -> tuple[dict[str, Any], dict[str, Limit | None]]:
     """The rates of tasks and of their flow keys, by name, and how many of each may run at once. Raises OptionError."""
     found: dict[str, Any] = {}
-    at_once: dict[str, AtOnce | None] = {}
+    at_once: dict[str, Limit | None] = {}
     for task in tasks:
         declared_by(task)
         for fault in faulty_limits(task, rates=rates):

@@ -7,7 +7,7 @@ import json
 import math
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -22,7 +22,6 @@ from delayhub.engine.limits import (
     DECLARED_AT_ONCE,
     SET,
     SET_AT_ONCE,
-    AtOnce,
     Limit,
     QueueLimits,
     flying_counts,
@@ -97,7 +96,7 @@ def limit_of(rate_limit: Any) -> Limit | None:
     return Limit(max(1, round(1_000_000 / a_second)), str(rate_limit)) if a_second else None
 
 
-def at_once_of(task: Any, option: str = "max_in_flight") -> AtOnce | None:
+def at_once_of(task: Any, option: str = "max_in_flight") -> Limit | None:
     """How many of a task, or of each flow key, may run at once, as that option says; None where it does not.
 
     Raises:
@@ -108,7 +107,7 @@ def at_once_of(task: Any, option: str = "max_in_flight") -> AtOnce | None:
         return None
     if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= MOST_AT_ONCE:
         raise OptionError(f"{option} of {task.name} must be a number from 1 to {MOST_AT_ONCE}, got {most!r}")
-    return AtOnce(most)
+    return Limit(most)
 
 
 def faulty_limits(task: Any, *, rates: bool = True) -> Iterator[str]:
@@ -131,7 +130,7 @@ def faulty_limits(task: Any, *, rates: bool = True) -> Iterator[str]:
 
 
 def declare(
-    queue: DelayQueue, declared: Mapping[str, Any], declared_at_once: Mapping[str, AtOnce | None] | None = None
+    queue: DelayQueue, declared: Mapping[str, Any], declared_at_once: Mapping[str, Limit | None] | None = None
 ) -> None:
     """Brings what code says to a queue, and what persons said to all queues.
 
@@ -141,28 +140,18 @@ def declare(
         declared_at_once: of each task how many may run at once, or None.
     """
     known = read_limits(queue)
-    wanted = {task: limit_of(rate_limit) for task, rate_limit in declared.items()}
-    changed = {task: limit for task, limit in wanted.items() if known.declared.get(task) != limit and is_name(task)}
-    if changed:
-        set_limits(queue, DECLARED, changed)
-    at_once = {
-        task: limit
-        for task, limit in (declared_at_once or {}).items()
-        if known.declared_at_once.get(task) != limit and is_name(task)
-    }
-    if at_once:
-        set_limits(queue, DECLARED_AT_ONCE, at_once)
-    _bring_said(queue, known)
-    restore_limits(queue)
-
-
-def _bring_said(queue: DelayQueue, known: QueueLimits) -> None:
-    for kind, before in ((RATE, known.set), (AT_ONCE, known.set_at_once)):
+    rates = {task: limit_of(rate_limit) for task, rate_limit in declared.items()}
+    for layer, limits in ((DECLARED, rates), (DECLARED_AT_ONCE, declared_at_once or {})):
+        before = getattr(known, layer)
+        if changed := {task: new for task, new in limits.items() if before.get(task) != new and is_name(task)}:
+            set_limits(queue, layer, changed)
+    for kind in (RATE, AT_ONCE):
+        before = getattr(known, kind.layer)
         found: Any = queue.client.hgetall(limits_of_broker(queue.options.key_prefix, kind.suffix))
         said = {text(task): kind.read(text(about)) for task, about in found.items()}
-        changed = {task: said.get(task) for task in said | before if before.get(task) != said.get(task)}
-        if changed:
+        if changed := {task: said.get(task) for task in said | before if before.get(task) != said.get(task)}:
             set_limits(queue, kind.layer, changed)
+    restore_limits(queue)
 
 
 def is_name(task: str) -> bool:
@@ -189,7 +178,7 @@ def set_for_all(queues: Iterable[DelayQueue], task: str, rate_limit: Any, *, by:
         raise ValueError("a rate limit is like 10/s, 100/m or 5/h, and 0 is none, got ''")
     if rate_limit is not None:
         found = limit_of(rate_limit)
-        said = {"interval_us": found.interval_us if found else 0, "rate": str(rate_limit)}
+        said = {"interval_us": found.amount if found else 0, "rate": str(rate_limit)}
     return _say_to_all(queues, task, RATE, said, by=by)
 
 
@@ -265,16 +254,14 @@ def _merged(
         found.append(
             TaskLimit(
                 task=task.removesuffix(KEY_MARK),
-                rate=(about.get("rate") if said else declared and declared.about)
-                if counts and counts.interval_us
-                else None,
+                rate=(about.get("rate") if said else declared and declared.about) if counts and counts.amount else None,
                 declared=declared.about if declared else None,
                 set_at=datetime.fromisoformat(about["at"]) if about else None,
                 set_by=about.get("by", ""),
                 parked=parked.get(task, 0),
-                at_once=at_once.most or None if at_once else None,
+                at_once=at_once.amount or None if at_once else None,
                 running=flying.get(task, 0),
-                at_once_declared=code.most if code else None,
+                at_once_declared=code.amount if code else None,
                 at_once_set_at=datetime.fromisoformat(of_person["at"]) if of_person else None,
                 at_once_set_by=of_person.get("by", ""),
                 each_key=task.endswith(KEY_MARK),
@@ -293,27 +280,23 @@ def this_user() -> str:
     return f"{user}@{socket.gethostname()}"
 
 
-def _set_at_once(about: str) -> AtOnce:
-    return AtOnce(int(json.loads(about)["most"]), about)
-
-
-def _set_limit(about: str) -> Limit:
-    return Limit(int(json.loads(about)["interval_us"]), about)
-
-
 class LimitKind(NamedTuple):
     """One kind of limit that persons set.
 
     Args:
         layer: where a queue keeps it.
         suffix: that of the key which keeps it for all queues of the broker.
-        read: the limit of the text that is kept.
+        amount: what the text that is kept calls the limit.
     """
 
     layer: str
     suffix: str
-    read: Callable[[str], Limit | AtOnce]
+    amount: str
+
+    def read(self, about: str) -> Limit:
+        """The limit of the text that is kept."""
+        return Limit(int(json.loads(about)[self.amount]), about)
 
 
-RATE = LimitKind(SET, "", _set_limit)
-AT_ONCE = LimitKind(SET_AT_ONCE, ":at_once", _set_at_once)
+RATE = LimitKind(SET, "", "interval_us")
+AT_ONCE = LimitKind(SET_AT_ONCE, ":at_once", "most")

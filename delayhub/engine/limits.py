@@ -27,26 +27,19 @@ LOOK = 500
 
 
 class Limit(NamedTuple):
-    """One limit of a task: the µs between two starts (0: it may start at any time), and a text about it."""
+    """One limit of a task: the µs between two starts, or how many may run at once (0: none), and a text about it."""
 
-    interval_us: int
-    about: str = ""
-
-
-class AtOnce(NamedTuple):
-    """How many messages of a task may run at once (0: any number), and a text about it."""
-
-    most: int
+    amount: int
     about: str = ""
 
 
 class QueueLimits(NamedTuple):
-    """The limits of a queue's tasks, by task, as code declared them and as persons set them."""
+    """The limits of a queue's tasks, by task, in each layer: as code declared them and as persons set them."""
 
     declared: dict[str, Limit]
     set: dict[str, Limit]
-    declared_at_once: dict[str, AtOnce]
-    set_at_once: dict[str, AtOnce]
+    declared_at_once: dict[str, Limit]
+    set_at_once: dict[str, Limit]
 
     @property
     def tasks(self) -> frozenset[str]:
@@ -57,7 +50,7 @@ class QueueLimits(NamedTuple):
         """The µs between two starts of a task, and how many may run at once; 0 for no limit."""
         rate = self.set.get(task) or self.declared.get(task)
         at_once = self.set_at_once.get(task) or self.declared_at_once.get(task)
-        return rate.interval_us if rate else 0, at_once.most if at_once else 0
+        return rate.amount if rate else 0, at_once.amount if at_once else 0
 
 
 def limit_key(task: str) -> str:
@@ -72,7 +65,7 @@ def limit_key(task: str) -> str:
     return key
 
 
-def set_limits(queue: DelayQueue, layer: str, limits: Mapping[str, Limit | AtOnce | None]) -> None:
+def set_limits(queue: DelayQueue, layer: str, limits: Mapping[str, Limit | None]) -> None:
     """Sets limits of tasks in one layer, or removes them from it (None); from the next claim on.
 
     Messages that were claimed before do not count among those that run at once. The limit of each flow key of a task
@@ -117,17 +110,13 @@ def _as_pattern(name: str) -> str:
 def read_limits(queue: DelayQueue) -> QueueLimits:
     """The limits of a queue's tasks."""
     found = QueueLimits({}, {}, {}, {})
-    rates = {SET: found.set, DECLARED: found.declared}
-    at_once = {SET_AT_ONCE: found.set_at_once, DECLARED_AT_ONCE: found.declared_at_once}
+    layers = found._asdict()
     raw: Any = queue.client.hgetall(queue.keys.limits)
     for field, value in raw.items():
         layer, _, key = text(field).partition(":")
         amount, _, about = text(value).partition(" ")
-        task = json.loads(f'"{key}"')
-        if layer in rates:
-            rates[layer][task] = Limit(int(amount), about)
-        elif layer in at_once:
-            at_once[layer][task] = AtOnce(int(amount), about)
+        if layer in layers:
+            layers[layer][json.loads(f'"{key}"')] = Limit(int(amount), about)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import redis
 from redis.client import Redis
@@ -172,25 +172,13 @@ def servers_of(client: redis.Redis) -> list[tuple[str, redis.Redis]]:
     return [("", client)]
 
 
-class Sender(Protocol):
-    """What a pipeline needs of its client."""
-
-    response_callbacks: Any
-
-    def slot_of(self, command: Sequence[Any]) -> int:
-        """The slot that a command is for."""
-
-    def apart(self, of_slots: Mapping[int, Sequence[tuple[tuple[Any, ...], dict[str, Any]]]]) -> dict[int, list[Any]]:
-        """The replies to commands, by slot."""
-
-
 class ClusterPipeline(Redis):
     """redis-py's commands, kept until :meth:`execute`.
 
     A command without a key (WAIT, TIME) goes with the command before it; the first, to the pool's home.
     """
 
-    def __init__(self, client: Sender) -> None:
+    def __init__(self, client: ClusterClient) -> None:
         self.sender = client
         self.kept: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 

@@ -55,7 +55,7 @@ def test_a_limit_that_is_set_holds_on_queues_that_come_later(app: Celery, queue:
     later = DelayQueue(queue.client, "later")
 
     declare(later, {"shop.close": None})
-    assert read_limits(later).set["shop.close"].interval_us == 200_000
+    assert read_limits(later).set["shop.close"].amount == 200_000
 
     app.control.rate_limit("shop.close", None)  # it does not know of the queue
     declare(later, {"shop.close": None})
@@ -122,7 +122,7 @@ def test_a_worker_declares_how_many_of_a_task_run_at_once_and_a_person_may_say_o
     assert (limit.at_once, limit.running, limit.at_once_set_by) == (2, 2, "ann")
     later = DelayQueue(queue.client, "later")
     declare(later, {})
-    assert read_limits(later).set_at_once["shop.close"].most == 2
+    assert read_limits(later).set_at_once["shop.close"].amount == 2
     control.set_max_in_flight("shop.close", None)
     assert [found.at_once for found in control.rate_limits("celery")["celery"]] == [1]
 

@@ -13,7 +13,7 @@ from delayhub import Unique
 from delayhub.celery_support.control import Control
 from delayhub.celery_support.task_limits import declare, task_limits
 from delayhub.engine import DelayQueue, Place
-from delayhub.engine.limits import AtOnce, flying_counts
+from delayhub.engine.limits import Limit, flying_counts
 from delayhub.engine.spread_queue import SpreadQueue
 from delayhub.engine.task_name import KEY_MARK, flow_key_of
 from delayhub.engine.unique import start
@@ -97,7 +97,7 @@ def test_the_end_of_an_early_acknowledged_task_frees_its_key_in_each_slot(shop: 
 def test_each_flow_key_keeps_to_its_limit_over_all_slots(shop: Celery, parts: SpreadQueue) -> None:
     keyed = shop.tasks["shop.keyed"]
     for part in parts.parts:
-        declare(part, {}, {"shop.keyed" + KEY_MARK: AtOnce(1)})  # as a worker does for each slot that it asks
+        declare(part, {}, {"shop.keyed" + KEY_MARK: Limit(1)})  # as a worker does for each slot that it asks
     sent = {keyed.delay(tenant, number).id: tenant for number in range(4) for tenant in TENANTS}
     ran: list[str] = []
 

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from delayhub.engine import DelayQueue, Entry, Gate, Lease, TimerLane
-from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, set_limits
+from delayhub.engine.limits import SET, SET_AT_ONCE, Limit, set_limits
 from delayhub.engine.unique import UniqueKey, offer, start
 from tests.fixture_types import Now
 
@@ -42,7 +42,7 @@ def full(redis_client: redis.Redis) -> Iterator[Callable[[], None]]:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_consumers_go_on_and_publishers_are_refused(queue: DelayQueue, full: Callable[[], None], verb: str) -> None:
-    set_limits(queue, SET_AT_ONCE, {"shop.mail": AtOnce(2)})
+    set_limits(queue, SET_AT_ONCE, {"shop.mail": Limit(2)})
     for name in "ab":
         offer(
             queue,

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from delayhub.engine import DelayQueue, Entry, Lease
-from delayhub.engine.limits import SET_AT_ONCE, AtOnce, set_limits
+from delayhub.engine.limits import SET_AT_ONCE, Limit, set_limits
 from delayhub.engine.unique import UniqueKey, WhenTaken, offer, start
 
 TASK = "shop.mail"
@@ -55,7 +55,7 @@ def publish(queue: DelayQueue, name: str, kind: str) -> None:
 def kind(request: pytest.FixtureRequest, queue: DelayQueue) -> str:
     if "place" in request.param:
         of_key = "flow key" in request.param
-        set_limits(queue, SET_AT_ONCE, {TASK + "\0" if of_key else TASK: AtOnce(1)})
+        set_limits(queue, SET_AT_ONCE, {TASK + "\0" if of_key else TASK: Limit(1)})
     return str(request.param)
 
 

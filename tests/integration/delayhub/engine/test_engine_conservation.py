@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from delayhub.engine import DelayQueue, EngineOptions, Entry, Lease, Mode, Place
-from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, flying_counts, parked_counts, set_limits
+from delayhub.engine.limits import SET, SET_AT_ONCE, Limit, flying_counts, parked_counts, set_limits
 from delayhub.engine.unique import start
 from tests.property_sizes import examples
 
@@ -198,7 +198,7 @@ class Conservation(RuleBasedStateMachine):
 
     @rule(task=TASKS, most=st.integers(0, 2))
     def limit_at_once(self, task: str, most: int) -> None:
-        set_limits(self.queue, SET_AT_ONCE, {task: AtOnce(most) if most else None})
+        set_limits(self.queue, SET_AT_ONCE, {task: Limit(most) if most else None})
 
         if most:
             self.model.at_once[task] = most

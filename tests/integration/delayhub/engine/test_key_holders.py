@@ -8,7 +8,7 @@ import redis
 from delayhub.celery_support.task_limits import declare
 from delayhub.engine import DelayQueue, Entry, Place
 from delayhub.engine.key_holders import LOOKED_AT, have_keys, look_at_keys, search_keys
-from delayhub.engine.limits import AtOnce
+from delayhub.engine.limits import Limit
 from delayhub.engine.queue_slots import QueueSlots
 from delayhub.engine.spread_queue import SpreadQueue
 from delayhub.engine.unique import UniqueKey, Until, WhenTaken, free_key, offer
@@ -49,7 +49,7 @@ def test_each_holder_is_shown_where_it_is(queue: DelayQueue) -> None:
 
 
 def test_one_that_a_limit_holds_back_is_parked(queue: DelayQueue) -> None:
-    declare(queue, {}, {"shop.a": AtOnce(1)})
+    declare(queue, {}, {"shop.a": Limit(1)})
     payload = b'{"headers":{"task":"shop.a"},"properties":{}}'
     for name in ("a", "b"):
         offer(queue, Entry(name, 0, payload), UniqueKey(key=f"k-{name}"))

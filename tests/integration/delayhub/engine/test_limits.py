@@ -14,7 +14,6 @@ from delayhub.engine.limits import (
     DECLARED_AT_ONCE,
     SET,
     SET_AT_ONCE,
-    AtOnce,
     Limit,
     flying_counts,
     limit_key,
@@ -253,7 +252,7 @@ def test_a_limit_that_changes_holds_from_the_next_claim_on(held: DelayQueue) -> 
 @pytest.fixture
 def flying(queue: DelayQueue) -> DelayQueue:
     """A queue that lets two of a task run at once: ``a`` and ``b`` do, ``c`` is parked."""
-    set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": AtOnce(2)})
+    set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": Limit(2)})
     queue.schedule([message(name) for name in "abc"])
     assert taken(queue) == ["a", "b"]
     assert queue.count() == Counts(0, 0, 2, 0, 1)
@@ -330,7 +329,7 @@ def test_a_task_that_was_acknowledged_when_it_started_keeps_its_place_and_is_nev
 
 
 def test_a_started_message_that_a_worker_of_the_release_before_gave_back_has_not_started(queue: DelayQueue) -> None:
-    set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": AtOnce(41)})
+    set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": Limit(41)})
     queue.schedule([message(f"m{number}") for number in range(40)])
     leases = [lease_of(queue, name) for name in taken(queue)]
     assert start(queue, leases) == 40
@@ -347,7 +346,7 @@ def test_a_started_message_that_a_worker_of_the_release_before_gave_back_has_not
 
 
 def test_both_limits_of_a_task_hold(queue: DelayQueue) -> None:
-    set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": AtOnce(1), "shop.add": AtOnce(1)})
+    set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": Limit(1), "shop.add": Limit(1)})
     set_limits(queue, DECLARED, {"shop.mail": ONCE})
     queue.schedule([message("a"), message("b"), message("x", "shop.add"), message("y", "shop.add")])
     first = queue.claim(10)
@@ -361,22 +360,22 @@ def test_both_limits_of_a_task_hold(queue: DelayQueue) -> None:
 
 def test_what_is_set_of_those_that_run_at_once_wins_until_it_is_taken_back(flying: DelayQueue) -> None:
     flying.schedule([message("d"), message("e")])
-    set_limits(flying, SET_AT_ONCE, {"shop.mail": AtOnce(3)})
+    set_limits(flying, SET_AT_ONCE, {"shop.mail": Limit(3)})
     assert taken(flying) == ["c"]
 
-    set_limits(flying, SET_AT_ONCE, {"shop.mail": AtOnce(1)})
+    set_limits(flying, SET_AT_ONCE, {"shop.mail": Limit(1)})
     assert taken(flying, 10) == []
     set_limits(flying, SET_AT_ONCE, {"shop.mail": None})
     assert taken(flying) == []
     assert flying.acknowledge([lease_of(flying, name) for name in "ab"]) == 2
     assert taken(flying) == ["d"]
 
-    set_limits(flying, SET_AT_ONCE, {"shop.mail": AtOnce(0)})
+    set_limits(flying, SET_AT_ONCE, {"shop.mail": Limit(0)})
     assert taken(flying) == ["e"]
 
 
 def test_a_claim_without_leases_counts_none_that_run(queue: DelayQueue) -> None:
-    set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": AtOnce(1)})
+    set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": Limit(1)})
     queue.schedule([message("a"), message("b")])
 
     assert [entry.id for entry in queue.claim(10, no_ack=True).entries] == ["a", "b"]

@@ -12,7 +12,6 @@ from delayhub.engine.limits import (
     DECLARED_AT_ONCE,
     SET,
     SET_AT_ONCE,
-    AtOnce,
     Limit,
     flying_counts,
     set_limits,
@@ -44,7 +43,7 @@ def kept(queue: DelayQueue) -> set[str]:
 
 def parked_keys(queue: DelayQueue, count: int) -> None:
     """Parks a message of each of so many flow keys, which may start."""
-    set_limits(queue, DECLARED_AT_ONCE, {EACH_KEY: AtOnce(1)})
+    set_limits(queue, DECLARED_AT_ONCE, {EACH_KEY: Limit(1)})
     queue.schedule([message(f"m{number}", f"k{number}") for number in range(count)])
     while queue.count().ready:
         assert taken(queue, free=0) == []
@@ -74,7 +73,7 @@ def test_turns_of_thousands_of_emptied_keys_are_removed_some_at_a_time(queue: De
 def test_places_are_free_again_that_an_earlier_release_has_not_freed_though_the_limit_is_gone(
     queue: DelayQueue,
 ) -> None:
-    set_limits(queue, SET_AT_ONCE, {MAIL: AtOnce(5), EACH_KEY: AtOnce(5)})
+    set_limits(queue, SET_AT_ONCE, {MAIL: Limit(5), EACH_KEY: Limit(5)})
     queue.schedule([message("a", "k"), message("b"), message("c")])
     leases = [queue.lease(entry.id, entry.token) for entry in queue.claim(3).entries]
     for lease in leases:
@@ -92,7 +91,7 @@ def test_places_are_free_again_that_an_earlier_release_has_not_freed_though_the_
 
 @pytest.mark.parametrize("lifted", [True, False])
 def test_a_retry_is_not_taken_for_its_task_that_had_started_before(queue: DelayQueue, *, lifted: bool) -> None:
-    set_limits(queue, SET_AT_ONCE, {MAIL: AtOnce(500)})
+    set_limits(queue, SET_AT_ONCE, {MAIL: Limit(500)})
     queue.schedule([message(f"other{number}") for number in range(400)])  # so that it is not looked at by chance
     assert len(taken(queue, 400)) == 400
     queue.schedule([message("a")])
@@ -116,15 +115,15 @@ def test_a_retry_is_not_taken_for_its_task_that_had_started_before(queue: DelayQ
 
 
 def test_a_limit_that_an_earlier_release_does_not_know_is_in_force_again(queue: DelayQueue) -> None:
-    declare(queue, {MAIL: "10/s", EACH_KEY: None}, {MAIL: AtOnce(1), EACH_KEY: AtOnce(2)})
+    declare(queue, {MAIL: "10/s", EACH_KEY: None}, {MAIL: Limit(1), EACH_KEY: Limit(2)})
     before = queue.client.hgetall(queue.keys.limited)
     queue.client.hset(queue.keys.limited, MAIL, "100000:0")  # its worker started: it takes what it declares for all
 
-    declare(queue, {MAIL: "10/s", EACH_KEY: None}, {MAIL: AtOnce(1), EACH_KEY: AtOnce(2)})
+    declare(queue, {MAIL: "10/s", EACH_KEY: None}, {MAIL: Limit(1), EACH_KEY: Limit(2)})
 
     assert queue.client.hgetall(queue.keys.limited) == before
     queue.client.delete(queue.keys.limited)
-    declare(queue, {MAIL: "10/s", EACH_KEY: None}, {MAIL: AtOnce(1), EACH_KEY: AtOnce(2)})
+    declare(queue, {MAIL: "10/s", EACH_KEY: None}, {MAIL: Limit(1), EACH_KEY: Limit(2)})
     assert queue.client.hgetall(queue.keys.limited) == before
 
 
@@ -140,12 +139,12 @@ def test_a_limit_that_a_person_set_is_in_force_again(queue: DelayQueue) -> None:
 
 
 def test_a_declaration_that_changes_nothing_leaves_what_was_started_before(queue: DelayQueue) -> None:
-    declare(queue, {MAIL: "1/h"}, {MAIL: AtOnce(2)})
+    declare(queue, {MAIL: "1/h"}, {MAIL: Limit(2)})
     set_limits(queue, SET, {"shop.other": ONCE})
     queue.schedule([message("a"), message("b")])
     assert taken(queue) == ["a"]
 
-    declare(queue, {MAIL: "1/h"}, {MAIL: AtOnce(2)})
+    declare(queue, {MAIL: "1/h"}, {MAIL: Limit(2)})
 
     assert taken(queue) == []
     assert set(queue.client.hkeys(queue.keys.limits)) >= {f"{DECLARED}:{MAIL}".encode()}
@@ -155,7 +154,7 @@ def test_a_declaration_that_changes_nothing_leaves_what_was_started_before(queue
 def test_one_that_an_earlier_release_revoked_and_is_published_again_is_in_one_place(
     queue: DelayQueue, place: str
 ) -> None:
-    set_limits(queue, SET_AT_ONCE, {EACH_KEY: AtOnce(1)})
+    set_limits(queue, SET_AT_ONCE, {EACH_KEY: Limit(1)})
     queue.schedule([message("a", "k")])
     assert taken(queue, free=0) == []
     queue.client.hdel(queue.keys.payload, "a")  # it looks for it among those of the task

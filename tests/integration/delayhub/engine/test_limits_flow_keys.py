@@ -17,7 +17,6 @@ from delayhub.engine.limits import (
     DECLARED_AT_ONCE,
     SET,
     SET_AT_ONCE,
-    AtOnce,
     Limit,
     flying_counts,
     parked_counts,
@@ -83,7 +82,7 @@ def test_the_rate_of_each_key_lets_the_next_start_in_its_order(queue: DelayQueue
 
 
 def test_keys_that_may_start_take_turns(queue: DelayQueue) -> None:
-    set_limits(queue, DECLARED_AT_ONCE, {EACH_KEY: AtOnce(100)})
+    set_limits(queue, DECLARED_AT_ONCE, {EACH_KEY: Limit(100)})
     queue.schedule([message(f"a{number}", "a") for number in range(5)])
     queue.schedule([message("b0", "b"), message("b1", "b"), message("c0", "c")])
     assert taken(queue, free=0) == []
@@ -94,7 +93,7 @@ def test_keys_that_may_start_take_turns(queue: DelayQueue) -> None:
 
 
 def test_so_many_of_each_key_run_at_once(queue: DelayQueue) -> None:
-    set_limits(queue, DECLARED_AT_ONCE, {EACH_KEY: AtOnce(1)})
+    set_limits(queue, DECLARED_AT_ONCE, {EACH_KEY: Limit(1)})
     queue.schedule([message(name, name[0]) for name in ("a1", "a2", "b1", "b2")])
     first = queue.claim(10)
     assert [entry.id for entry in first.entries] == ["a1", "b1"]
@@ -109,7 +108,7 @@ def test_so_many_of_each_key_run_at_once(queue: DelayQueue) -> None:
 
 @pytest.mark.parametrize("is_early", [False, True])
 def test_the_limit_of_the_task_holds_beside_that_of_each_key(queue: DelayQueue, *, is_early: bool) -> None:
-    set_limits(queue, DECLARED_AT_ONCE, {MAIL: AtOnce(2), EACH_KEY: AtOnce(1)})
+    set_limits(queue, DECLARED_AT_ONCE, {MAIL: Limit(2), EACH_KEY: Limit(1)})
     queue.schedule([message(name, name[0]) for name in ("a1", "a2", "b1", "c1", "c2")])
     first = queue.claim(10)
     assert [entry.id for entry in first.entries] == ["a1", "b1"]
@@ -148,7 +147,7 @@ def test_a_limit_that_is_set_or_lifted_holds_for_keys_that_wait(queue: DelayQueu
     assert taken(queue) == ["a1", "b1"]
     queue.client.delete(queue.lane_keys.wake)
 
-    set_limits(queue, SET_AT_ONCE, {EACH_KEY: AtOnce(1)})
+    set_limits(queue, SET_AT_ONCE, {EACH_KEY: Limit(1)})
     assert taken(queue) == []
     set_limits(queue, SET, {EACH_KEY: Limit(0)})
 
@@ -219,7 +218,7 @@ class Keyed(RuleBasedStateMachine):
     @rule(each_key=st.booleans(), most=st.integers(0, 2))
     def limit(self, each_key: bool, most: int) -> None:
         name = EACH_KEY if each_key else MAIL
-        set_limits(self.queue, SET_AT_ONCE, {name: AtOnce(most) if most else None})
+        set_limits(self.queue, SET_AT_ONCE, {name: Limit(most) if most else None})
         self.at_once[name] = most
 
     @rule(each_key=st.booleans(), microseconds=st.sampled_from([0, 1, 10**13]))

@@ -13,7 +13,7 @@ from kombu import Connection, Consumer, Producer, Queue
 
 from delayhub.engine import Counts, DelayQueue
 from delayhub.engine.lane_tag import slot_lane, slot_of
-from delayhub.engine.limits import SET, SET_AT_ONCE, AtOnce, Limit, set_limits
+from delayhub.engine.limits import SET, SET_AT_ONCE, Limit, set_limits
 from delayhub.engine.occurrences import Occurrence, OccurrenceBook, PeriodicEntry
 from delayhub.engine.queue_slots import QueueSlots, ask_slots, read_slots
 from delayhub.engine.task_name import FLOW_KEY_HEADER, KEY_MARK
@@ -161,8 +161,8 @@ def test_a_second_try_goes_to_the_slots_of_the_first(cluster: LocalCluster, monk
         assert not any(b"unanswered" in found.payload for found in channel.queue("q").list("ready", payloads=True))
 
 
-@pytest.mark.parametrize(("layer", "limit"), [(SET, Limit(1_000)), (SET_AT_ONCE, AtOnce(2))])
-def test_a_task_with_a_limit_is_in_one_slot(cluster: LocalCluster, layer: str, limit: Limit | AtOnce) -> None:
+@pytest.mark.parametrize(("layer", "limit"), [(SET, Limit(1_000)), (SET_AT_ONCE, Limit(2))])
+def test_a_task_with_a_limit_is_in_one_slot(cluster: LocalCluster, layer: str, limit: Limit) -> None:
     with Connection(cluster.url) as connection:
         channel = connection.channel()
         slotted(8)(channel).declare()
@@ -187,7 +187,7 @@ def test_a_periodic_message_is_in_the_slot_of_other_calls_with_its_limit_and_mov
     with Connection(cluster.url) as connection:
         channel = connection.channel()
         slotted(8)(channel).declare()
-        limits = {"shop.close": AtOnce(1), "shop.mail" + KEY_MARK: AtOnce(1)}
+        limits = {"shop.close": Limit(1), "shop.mail" + KEY_MARK: Limit(1)}
         set_limits(channel.queue("q"), SET_AT_ONCE, limits)
         book, again = OccurrenceBook(channel.publisher, "q"), connection.channel()
         found = claimed_occurrence(book)
@@ -213,7 +213,7 @@ def test_a_periodic_message_is_stored_also_where_too_few_replicas_know_that_its_
     with Connection(cluster.url, transport_options=options) as connection:
         channel = connection.channel()
         slotted(8)(channel).declare()
-        set_limits(channel.queue("q"), SET_AT_ONCE, {"shop.close": AtOnce(1)})
+        set_limits(channel.queue("q"), SET_AT_ONCE, {"shop.close": Limit(1)})
         found = claimed_occurrence(OccurrenceBook(channel.publisher, "q"))
         headers = {"task": "shop.close", "id": "periodic", OCCURRENCE_HEADER: nominal_time(found)}
 

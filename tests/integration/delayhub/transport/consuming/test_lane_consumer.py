@@ -9,7 +9,7 @@ import pytest
 from kombu import Connection, Consumer, Queue
 
 from delayhub.engine.claim import Limits
-from delayhub.engine.limits import DECLARED, AtOnce, Limit, set_limits
+from delayhub.engine.limits import DECLARED, Limit, set_limits
 from delayhub.transport.hooks import HOOKS_OPTION, Hooks, name_hooks
 from tests.cluster import LocalCluster
 from tests.consuming import drain
@@ -48,7 +48,7 @@ def connection(cluster: LocalCluster, processes: Processes) -> Iterator[Any]:
         yield connection
 
 
-def limit(connection: Any, queue: str, limit: Limit | AtOnce) -> None:
+def limit(connection: Any, queue: str, limit: Limit) -> None:
     """Gives the task ``shop.mail`` a limit on a queue."""
     set_limits(connection.default_channel.queue(queue), DECLARED, {"shop.mail": limit})
 

@@ -10,7 +10,7 @@ import redis
 from kombu import Connection, Consumer, Producer, Queue
 
 from delayhub.engine import Counts
-from delayhub.engine.limits import DECLARED_AT_ONCE, AtOnce, flying_counts, set_limits
+from delayhub.engine.limits import DECLARED_AT_ONCE, Limit, flying_counts, set_limits
 from delayhub.local.redis_server import RedisServer
 from delayhub.transport.hooks import hooks
 from tests.consuming import drain
@@ -131,7 +131,7 @@ def test_a_message_that_counts_is_kept_from_its_early_acknowledgement_until_its_
     connection: Any, stored: Stored
 ) -> None:
     queue = stored("q")
-    set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": AtOnce(2)})
+    set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": Limit(2)})
     for name, task in (("a", "shop.mail"), ("lost", "shop.mail"), ("x", "shop.add")):
         publish(connection, id=name, task=task)
     with connection.channel() as channel:
