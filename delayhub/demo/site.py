@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -120,7 +120,7 @@ class Site:
             "--log",
             str(self.folder.received),
         ]
-        return self._service("receiver", command, address=f"{self.receiver_url}/healthz")
+        return self._service("receiver", command, is_ready=lambda: serves(f"{self.receiver_url}/healthz"))
 
     @cached_property
     def web(self) -> Service:
@@ -129,21 +129,14 @@ class Site:
         # Granian keeps a thread for a body over HTTP/2 whose client has gone, until it ends: so HTTP/1 only.
         command += ["--http", "1", "--blocking-threads", str(WEB_THREADS), "--no-ws"]
         command += ["delayhub.project.wsgi:application"]
-        return self._service("web server", command, address=f"{self.url}/readyz")
+        return self._service("web server", command, is_ready=lambda: serves(f"{self.url}/readyz"))
 
     @cached_property
     def worker(self) -> Service:
         """The Celery worker, which delivers."""
         command = ["celery", "--app", "delayhub.project", "worker", "--hostname", self._worker_name]
         command += ["--pool", "threads", "--concurrency", "4", "--loglevel", "INFO"]
-        return Service(
-            "worker",
-            command=[sys.executable, "-m", *command],
-            environment=self.environment,
-            log=self.folder.logs / "worker.log",
-            inherit=[self.folder.lock_descriptor],
-            is_ready=self._worker_answers,
-        )
+        return self._service("worker", command, is_ready=self._worker_answers)
 
     @property
     def services(self) -> tuple[Service, ...]:
@@ -234,18 +227,14 @@ class Site:
         if done.returncode != 0:
             raise ServiceDied(PREPARATION, done.returncode, tail_of(done.stderr))
 
-    def _service(self, name: str, command: list[str], *, address: str) -> Service:
-        def answers() -> bool:
-            with urllib.request.urlopen(address, timeout=1) as answer:  # noqa: S310  our own http address
-                return bool(answer.status == 200)
-
+    def _service(self, name: str, command: list[str], *, is_ready: Callable[[], bool]) -> Service:
         return Service(
             name,
             command=[sys.executable, "-m", *command],
             environment=self.environment,
             log=self.folder.logs / f"{name.replace(' ', '_')}.log",
             inherit=[self.folder.lock_descriptor],
-            is_ready=answers,
+            is_ready=is_ready,
         )
 
     @property
@@ -260,6 +249,12 @@ class Site:
 
     def _worker_answers(self) -> bool:
         return bool(self._celery.control.ping(destination=[self._worker_name], timeout=PING_SECONDS, limit=1))
+
+
+def serves(address: str) -> bool:
+    """Whether a page answers with 200. Raises OSError where it does not."""
+    with urllib.request.urlopen(address, timeout=1) as answer:  # noqa: S310  our own http address
+        return bool(answer.status == 200)
 
 
 def tail_of(output: bytes | None) -> str:

@@ -120,23 +120,20 @@ class ClusterPool(redis.ConnectionPool):
             found = redis.ConnectionPool(
                 connection_class=self.plain_class,
                 max_connections=self.max_connections,
-                **{**self.plain_options, "host": address.host, "port": address.port, "retry": _once()},
+                **self._to(address),
             )
             self._nodes[address] = found
         return found
 
     def of_key(self, key: str) -> redis.ConnectionPool:
         """A pool whose connections belong to that key. They try everything once: for callers that must not wait."""
-        options = self._key_options(slot_of_key(key), 0.0)
-        seconds = options.get("socket_connect_timeout") or BRIEF_SECONDS
-        options["socket_connect_timeout"] = min(seconds, BRIEF_SECONDS)
+        options = {**self._key_options(slot_of_key(key), 0.0), "socket_connect_timeout": self._brief_seconds}
         return redis.ConnectionPool(connection_class=self.connection_class, **options)
 
     def of_node(self, address: Address) -> redis.ConnectionPool:
         """A pool whose connections go to one node, whatever it serves; they try once, as those of :meth:`of_key` do."""
-        seconds = min(self.plain_options.get("socket_connect_timeout") or BRIEF_SECONDS, BRIEF_SECONDS)
-        own = {"host": address.host, "port": address.port, "retry": _once(), "socket_connect_timeout": seconds}
-        return redis.ConnectionPool(connection_class=self.plain_class, **{**self.plain_options, **own})
+        options = {**self._to(address), "socket_connect_timeout": self._brief_seconds}
+        return redis.ConnectionPool(connection_class=self.plain_class, **options)
 
     def masters(self) -> list[tuple[Address, redis.Redis]]:
         """A client of each master. Raises NotExecuted where no node answers, OptionError where it is no cluster."""
@@ -151,11 +148,19 @@ class ClusterPool(redis.ConnectionPool):
     def _key_options(self, slot: int, patience: float) -> dict[str, Any]:
         return {**self.plain_options, "cluster_map": self.map, "slot": slot, "retry": PatientRetry(patience)}
 
+    def _to(self, address: Address) -> dict[str, Any]:
+        """What connections to one node are made of; they try once."""
+        own = {"host": address.host, "port": address.port, "retry": Retry(NoBackoff(), 0)}
+        return {**self.plain_options, **own}
+
+    @property
+    def _brief_seconds(self) -> float:
+        return min(self.plain_options.get("socket_connect_timeout") or BRIEF_SECONDS, BRIEF_SECONDS)
+
     def _ask_for_slots(self, node: Address) -> Any:
-        seconds = min(self.plain_options.get("socket_connect_timeout") or BRIEF_SECONDS, BRIEF_SECONDS)
+        seconds = self._brief_seconds
         limits = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
-        options = {**self.plain_options, "host": node.host, "port": node.port, "retry": _once(), **limits}
-        connection: Any = self.plain_class(**options)
+        connection: Any = self.plain_class(**{**self._to(node), **limits})
         try:
             connection.send_command("CLUSTER", "SLOTS")
             return connection.read_response()
@@ -166,7 +171,3 @@ class ClusterPool(redis.ConnectionPool):
 def slot_of_key(key: str | bytes) -> int:
     """The slot of a key: of what stands between its first braces, or of the whole."""
     return int(key_slot(key.encode() if isinstance(key, str) else key))
-
-
-def _once() -> Retry:
-    return Retry(NoBackoff(), 0)

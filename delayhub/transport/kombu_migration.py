@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from uuid import uuid4
 
-import redis
+from kombu.transport import redis as kombu_redis
 from kombu.utils.json import dumps
 from redis.exceptions import LockError
 
-from delayhub.engine import DelayQueue, Entry, Listed, Place
+from delayhub.engine import Entry, Listed, Place
 from delayhub.engine.keys import moving, moving_lock
 from delayhub.errors import ImportRunning
 from delayhub.redis_cluster import ClusterClient, client_of
-from delayhub.transport.envelope import Message, Unreadable, from_payload, to_kombu
+from delayhub.transport.channel import Channel
+from delayhub.transport.envelope import Unreadable, from_payload, to_kombu
 
 #: Messages that are moved at a time.
 BATCH = 100
@@ -62,35 +63,6 @@ class KombuCounts:
         return self.ready + self.unacked
 
 
-class RoutingChannel(Protocol):
-    """What :class:`KombuBroker` needs of a channel; those of kombu's Redis transport have it, and so have ours."""
-
-    global_keyprefix: str
-    pool: redis.ConnectionPool
-    priority_steps: Sequence[int]
-    keyprefix_queue: str
-    sep: str
-    unacked_key: str
-    unacked_index_key: str
-
-    def _q_for_pri(self, queue: str, pri: int) -> str: ...
-
-    def _lookup(self, exchange: str, routing_key: str) -> Iterable[str]: ...
-
-
-class QueueChannel(Protocol):
-    """What :class:`KombuBroker` needs of a channel of ours, to move messages to it or from it."""
-
-    def queue(self, name: str) -> DelayQueue:
-        """The engine's queue of that name."""
-
-    def entry(self, message: Message) -> Entry:
-        """The entry that keeps a message."""
-
-    def add_to_directory(self, queue: str) -> None:
-        """Adds a queue to those that are known on this broker."""
-
-
 class KombuBroker:
     """What kombu's own Redis transport keeps in the Redis of a channel.
 
@@ -98,7 +70,7 @@ class KombuBroker:
         channel: a channel of either transport; both know the same exchanges.
     """
 
-    def __init__(self, channel: RoutingChannel) -> None:
+    def __init__(self, channel: kombu_redis.Channel) -> None:
         self.channel = channel
         self.prefix = channel.global_keyprefix or ""
         # Not the channel's client: its prefix goes only before the keys of commands that kombu itself uses.
@@ -137,7 +109,7 @@ class KombuBroker:
             if not cursor or (most_keys is not None and seen >= most_keys):
                 return found - {""}
 
-    def move(self, queues: Sequence[str], target: QueueChannel, *, held: bool) -> int:
+    def move(self, queues: Sequence[str], target: Channel, *, held: bool) -> int:
         """How many messages were moved to a channel of ours: those of some queues, and all that consumers hold.
 
         Each message of a list is taken in one step, so live workers of either transport may take others meanwhile. It
@@ -178,7 +150,7 @@ class KombuBroker:
                 pipeline.execute()
         return list(reversed(self.client.lrange(own, 0, -1)))
 
-    def _move_held(self, target: QueueChannel) -> int:
+    def _move_held(self, target: Channel) -> int:
         moved = 0
         for tag, raw in self.client.hscan_iter(self.prefix + self.channel.unacked_key):
             self._store(target, list(self._destinations(raw)))
@@ -189,7 +161,7 @@ class KombuBroker:
             moved += 1
         return moved
 
-    def take_back(self, queues: Sequence[str], source: QueueChannel) -> int:
+    def take_back(self, queues: Sequence[str], source: Channel) -> int:
         """How many messages were moved here from a channel of ours: those that wait or are ready, in their order.
 
         Stop our workers and producers before. What killed workers held is ready again once its lease has run out; what
@@ -200,7 +172,7 @@ class KombuBroker:
         places = (Place.PARKED, Place.READY, Place.WAITING)
         return sum(self._take_back(queue, place, source) for queue in queues for place in places)
 
-    def _take_back(self, name: str, place: Place, source: QueueChannel) -> int:
+    def _take_back(self, name: str, place: Place, source: Channel) -> int:
         queue, moved, unreadable = source.queue(name), 0, 0
         while page := queue.list(place, offset=unreadable, limit=BATCH, payloads=True):
             stored = {raw for _, key in self._lists([name]) for raw in self.client.lrange(key, 0, BATCH - 1)}
@@ -247,7 +219,7 @@ class KombuBroker:
         for queue in self.channel._lookup(exchange, routing_key):
             yield queue, json.dumps(message).encode()
 
-    def _store(self, target: QueueChannel, messages: Sequence[tuple[str, bytes]]) -> None:
+    def _store(self, target: Channel, messages: Sequence[tuple[str, bytes]]) -> None:
         by_queue: dict[str, list[Entry]] = {}
         for name, raw in messages:
             by_queue.setdefault(name, []).append(entry_of(raw, target))
@@ -258,14 +230,14 @@ class KombuBroker:
             target.add_to_directory(name)
 
 
-def take_lost_leases_back(queues: Sequence[str], source: QueueChannel) -> None:
+def take_lost_leases_back(queues: Sequence[str], source: Channel) -> None:
     """Ends leases on messages of ours that ran out. Claims do that, but no worker claims while messages move back."""
     for name in queues:
         while sum(source.queue(name).reap(limit=BATCH)):
             pass
 
 
-def entry_of(raw: bytes, target: QueueChannel) -> Entry:
+def entry_of(raw: bytes, target: Channel) -> Entry:
     """A message of kombu's as an entry; an unreadable one comes over as it is, and will be dead with the reason."""
     try:
         return target.entry(json.loads(raw))
