@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchmarks.processes import Fleet, is_soon, kill_group, start, words_of
+from benchmarks.result import judged
 from delayhub.engine import Counts
 
 POOLS = ("threads", "prefork")
@@ -148,7 +149,7 @@ class Crowd:
             **self.done,
         }
         must_be_0 = ("dead", "still there", "worker ended by itself", *(() if may_lose else ("lost",)))
-        good = found["earliest ms"] >= 0 and not any(found.get(name) for name in must_be_0)
+        good = bool(self.done) and found["earliest ms"] >= 0 and judged(found, none=must_be_0, some=("tasks",))
         if not good:
             for log in sorted(self.folder.glob("*.log")):
                 print(log.read_text(errors="replace")[-20000:], file=sys.stderr)

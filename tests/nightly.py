@@ -39,7 +39,7 @@ CHAOS = {
     "cluster": "--tasks=3000 --jobs=600 --seconds=20",
     "jobs": "--jobs=3000 --seconds=40",
     "limits": "--seconds=30",
-    "outages": "--outages 4 20 --at-once=2",
+    "outages": "--outages 4 20 --at-once=2 --schemes delayhub",
     "receivers": "--jobs=300 --seconds=30 --kills=4",
     "redis-away": "--seconds=15",
     "releases": "--histories=300",
