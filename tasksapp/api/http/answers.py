@@ -28,6 +28,8 @@ _FIELDS: Mapping[Any, Callable[..., Field]] = {
     int: serializers.IntegerField,
     str: partial(serializers.CharField, allow_blank=True),
 }
+#: What is JSON already: nearly all values of an answer.
+_JSON = frozenset({bool, dict, float, int, list, str, type(None)})
 #: The labels of words that people have other words for.
 _LABELLED = {
     frozenset(kind.values): kind.choices
@@ -41,9 +43,8 @@ def json_of(model: type, *sources: object, **given: Any) -> dict[str, Any]:
     """The JSON of an answer: each field of the model as it is given, or as the first source that has it has it."""
     found = {}
     for name in _names(model):
-        if name not in given:
-            given[name] = next(getattr(source, name) for source in sources if hasattr(source, name))
-        found[name] = _plain(given[name])
+        value = given[name] if name in given else _attribute(sources, name)
+        found[name] = value if type(value) in _JSON else _plain(value)
     return found
 
 
@@ -74,6 +75,14 @@ def serializer_of(
 @cache
 def _names(model: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(model) if field.name not in _HEADERS)
+
+
+def _attribute(sources: tuple[object, ...], name: str) -> Any:
+    """That of the first source that has it. Raises AttributeError of the last one."""
+    for source in sources[:-1]:
+        if hasattr(source, name):
+            return getattr(source, name)
+    return getattr(sources[-1], name)
 
 
 def _plain(value: Any) -> Any:

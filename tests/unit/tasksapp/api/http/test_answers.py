@@ -65,7 +65,7 @@ def test_an_answer_has_what_is_given_and_else_what_its_sources_have() -> None:
 
 
 def test_a_field_that_no_source_has_is_an_error() -> None:
-    with pytest.raises(StopIteration):
+    with pytest.raises(AttributeError, match="facts"):
         json_of(Whole, SOURCE)
 
 
