@@ -19,6 +19,7 @@ from tasksapp.admin.frame.fragments import address, clock_time, duration, local_
 from tasksapp.admin.frame.own_page import own_page
 from tasksapp.admin.frame.page_entry import PageEntry
 from tasksapp.admin.frame.possible_rows import BoundedPaginator
+from tasksapp.admin.frame.requests import row_number
 from tasksapp.alerts.composer import Channel, Recipient, owner_of, site_owner
 from tasksapp.alerts.outbox import send_test
 from tasksapp.alerts.sentences import sentence_of
@@ -101,7 +102,8 @@ class AlertAdmin(PageEntry):
 
 
 def _chosen(value: str) -> BizType | None:
-    return BizType.objects.filter(pk=int(value)).first() if value.isdecimal() and len(value) < 19 else None
+    number = row_number(value)
+    return None if number is None else BizType.objects.filter(pk=number).first()
 
 
 def _say(request: HttpRequest, recipient: Recipient, failure: str) -> None:

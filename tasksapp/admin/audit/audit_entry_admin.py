@@ -21,6 +21,7 @@ from tasksapp.access.audit import Deed
 from tasksapp.admin.audit.words import changes_of, deed_label
 from tasksapp.admin.frame.fragments import DASH, local_time, quiet
 from tasksapp.admin.frame.possible_rows import BoundedPaginator, OnlyRead, PossibleRows
+from tasksapp.admin.frame.requests import row_number
 from tasksapp.models import AuditEntry, BizType
 
 #: Of so many entries, the newest, the filter takes the names that it offers; and it offers so many at most.
@@ -84,7 +85,8 @@ class ByBizType(admin.SimpleListFilter):
         value = self.value()
         if value is None:
             return queryset
-        return queryset.filter(biz_type_id=int(value)) if value.isdecimal() and len(value) < 19 else queryset.none()
+        number = row_number(value)
+        return queryset.none() if number is None else queryset.filter(biz_type_id=number)
 
 
 class ByTime(admin.DateFieldListFilter):

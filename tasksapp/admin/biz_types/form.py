@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from tasksapp.admin.biz_types.texts import HELP, LABELS, UNITS
 from tasksapp.admin.frame.fields import UnitInput
+from tasksapp.admin.frame.requests import row_number
 from tasksapp.admin.frame.stale_form import StaleForm
 from tasksapp.biz_types.validation import complaints, credentials_complaint, must_type_credentials
 from tasksapp.jobs.retry_policy import RetryPolicy, RetrySchedule, schedule_of
@@ -33,8 +34,6 @@ _WIDE = {"class": "vLargeTextField"}
 COPY_OF = "copy_of"
 #: What a copy does not take over: callers know the original by its code, and a pause is about the original only.
 NOT_COPIED = ("code", "paused_until")
-#: Digits of a 64-bit primary key; databases refuse longer numbers.
-LONGEST_KEY = 19
 
 
 class BizTypeForm(StaleForm):
@@ -173,9 +172,8 @@ def _of_tenant(candidate: BizType) -> QuerySet[BizType]:
 
 def copied(request: HttpRequest) -> BizType | None:
     """The biz type that the form for a new one is a copy of; None where it is no copy."""
-    asked = request.GET.get(COPY_OF, "")
-    is_key = asked.isascii() and asked.isdecimal() and len(asked) < LONGEST_KEY
-    return BizType.objects.filter(pk=int(asked)).first() if is_key else None
+    number = row_number(request.GET.get(COPY_OF, ""))
+    return None if number is None else BizType.objects.filter(pk=number).first()
 
 
 def values_of(biz_type: BizType) -> dict[str, Any]:

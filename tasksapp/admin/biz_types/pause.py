@@ -17,11 +17,10 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from tasksapp.admin.biz_types.form import LONGEST_KEY
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.frame.fields import reason_field
 from tasksapp.admin.frame.own_page import at
-from tasksapp.admin.frame.requests import actor_of
+from tasksapp.admin.frame.requests import actor_of, row_number
 from tasksapp.biz_types import verbs
 from tasksapp.models import UNTIL_RESUMED, BizType
 
@@ -111,8 +110,7 @@ class Pausing(BizTypePages):
         if not self.has_pause_permission(request):
             raise PermissionDenied
         given = request.POST if request.method == "POST" else request.GET
-        ids = [text for text in given.getlist(IDS)[:MOST] if text.isascii() and text.isdecimal()]
-        keys = [int(text) for text in ids if len(text) < LONGEST_KEY]
+        keys = [number for text in given.getlist(IDS)[:MOST] if (number := row_number(text)) is not None]
         found = list(BizType.objects.select_related("tenant").filter(pk__in=keys))
         if not found:
             return self.to("changelist")

@@ -9,6 +9,14 @@ from rest_framework.settings import api_settings
 from delayhub.client_network import ip_of
 from tasksapp.access.actors import NAME_LENGTH, Actor
 
+#: Digits of a 64-bit primary key; databases refuse longer numbers.
+_LONGEST_KEY = 19
+
+
+def row_number(text: str) -> int | None:
+    """The number of a row in an address or a form; None where the text can be none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < _LONGEST_KEY else None
+
 
 def site_name(request: HttpRequest) -> str:
     """The name of the admin site that the request came to; links stay on it."""

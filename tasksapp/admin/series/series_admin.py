@@ -26,7 +26,7 @@ from tasksapp.admin.frame.fragments import address, jobs_address, local_time
 from tasksapp.admin.frame.own_page import Crumb, OwnPages, at
 from tasksapp.admin.frame.own_request import own_request_facts
 from tasksapp.admin.frame.possible_rows import PossibleRows
-from tasksapp.admin.frame.requests import actor_of
+from tasksapp.admin.frame.requests import actor_of, row_number
 from tasksapp.admin.series.form import PREVIEW, BackfillForm, SeriesForm
 from tasksapp.admin.series.rows import coming_rows, next_of, past_rows, state_of, words
 from tasksapp.errors import InvalidJob, NameTaken, StaleSeries
@@ -237,12 +237,11 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
         return None
 
     def _found(self, series_id: object) -> Series:
-        key = str(series_id)
-        if key.isascii() and key.isdecimal() and len(key) < 19:
-            series = Series.objects.select_related("biz_type__tenant").filter(pk=int(key)).first()
-            if series is not None:
-                return series
-        raise Http404("There is no such series.")
+        number = row_number(str(series_id))
+        series = Series.objects.select_related("biz_type__tenant").filter(pk=number or 0).first()
+        if series is None:
+            raise Http404("There is no such series.")
+        return series
 
     def _allowed(self, request: HttpRequest, series_id: int) -> Series:
         """The series, for a person who may pause it. Raises PermissionDenied and Http404."""
