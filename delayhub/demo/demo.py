@@ -20,7 +20,7 @@ from delayhub.demo.receiver import read_received
 from delayhub.demo.report import LATEST_MS, Report, follow, report_on
 from delayhub.demo.samples import SAMPLES, changed
 from delayhub.demo.scenario import Change, PlannedJob, plan
-from delayhub.demo.site import NO_BREAKER, Site, SiteOptions
+from delayhub.demo.site import BODY_SLOTS, NO_BREAKER, Site, SiteOptions
 from delayhub.errors import DelayHubError
 
 BULK = 100
@@ -118,7 +118,8 @@ class Demo:
             if changes_made := changed(await api.biz_types.list(), now=self._now()):
                 raise SampleChanged(changes_made)
         planned = plan(jobs=jobs, seconds=seconds, now=self._now(), run=f"demo-{self._clock.now_ms()}")
-        async with AsyncClient(self._site.url, api_key=self._site.api_key) as api:
+        # More at once than the site lets send a body would be told to come again.
+        async with AsyncClient(self._site.url, api_key=self._site.api_key, connections=BODY_SLOTS) as api:
             created = await create(api, planned)
             self._console.print(f"{len(created)} jobs created by REST; {changes(planned)}")
             there = await self._watch(api, created)

@@ -13,7 +13,7 @@ from delayhub.demo.demo import create, jobs_of
 from delayhub.demo.receiver import Received, read_received
 from delayhub.demo.report import FollowedJob, follow
 from delayhub.demo.scenario import PlannedJob
-from delayhub.demo.site import Site, SiteOptions
+from delayhub.demo.site import BODY_SLOTS, Site, SiteOptions
 from tests.kept_folder import PreparedSite
 from tests.waiting import USUAL_SECONDS, wait_until
 
@@ -39,7 +39,8 @@ def create_on(site: Site, planned: Sequence[PlannedJob]) -> dict[str, PlannedJob
     """Creates the jobs, and changes those that are to be changed; by id."""
 
     async def ask() -> dict[str, PlannedJob]:
-        async with AsyncClient(site.url, api_key=site.api_key) as api:
+        # More at once than the site lets send a body would be told to come again.
+        async with AsyncClient(site.url, api_key=site.api_key, connections=BODY_SLOTS) as api:
             return await create(api, planned)
 
     return asyncio.run(ask())
