@@ -85,7 +85,7 @@ def heavy_targets() -> list[str]:
 def steps(workers: int) -> list[Step]:
     """All of them, in order."""
     pytest = (sys.executable, "-m", "pytest", "-q", "--timeout=3600")
-    postgresql = {**MANY_EXAMPLES, "DELAYHUB_TEST_DATABASE": "postgresql"}
+    postgresql = {**MANY_EXAMPLES, "DELAYHUB_TEST_DATABASE": "postgresql", "DELAYHUB_OVERLAP_RACES": "1000"}
     return [
         Step("check", ("make", "check")),
         Step("timing", (*pytest, "-n0", "-m", "timing")),

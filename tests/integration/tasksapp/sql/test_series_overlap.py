@@ -25,7 +25,7 @@ from tests.property_sizes import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-#: Races of two workers for two jobs of one series. `make chaos NAME=series` runs many more.
+#: Races of two workers for two jobs of one series. `make nightly` runs many more.
 RACES = int(os.environ.get("DELAYHUB_OVERLAP_RACES", examples(40)))
 
 
