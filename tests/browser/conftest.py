@@ -5,12 +5,23 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
+import redis
+from celery import Celery
+from django.utils import timezone
 from playwright.sync_api import Browser, Page, sync_playwright
 
+import delayhub
+from delayhub.engine import DelayQueue
+from tasksapp.models import ApiKey
+from tasksapp.models.api_key import Scope
+from tests.admin_scene import Scene, store_scene
 from tests.browser.shots import Shots
+from tests.limits_scene import hold_back
+from tests.unique_scene import take_keys
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # The first ones keep it from calling home, which a closed network would only refuse.
@@ -61,3 +72,21 @@ def site(live_server: Any, django_user_model: Any, settings: Any) -> str:
     settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}  # the database decides
     django_user_model.objects.create_superuser("ada", password="analytical")
     return str(live_server.url)
+
+
+@pytest.fixture
+def scene(live_server: Any, current_celery: Celery, broker: str, settings: Any, redis_client: redis.Redis) -> Scene:
+    """A site with a believable shop on a bad morning."""
+    settings.CELERY_BROKER_URL = settings.BROKER_URL = current_celery.conf.broker_url = broker
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": broker.replace("delayhub://", "redis://")}
+    delayhub.install(current_celery)
+    hold_back(DelayQueue(redis_client, "celery"))
+    take_keys(DelayQueue(redis_client, "celery"))
+    made = store_scene()
+    now = timezone.now()
+    ApiKey.objects.create(
+        name="checkout", owner="The shop's team", prefix="dh_3fa9c1", hashed_key="x" * 64,
+        scopes=[Scope.JOBS_READ, Scope.JOBS_WRITE], created_at=now, expires_at=now + timedelta(days=9),
+        last_used_at=now - timedelta(minutes=3), last_used_from="192.0.2.7",
+    )  # fmt: skip
+    return made
