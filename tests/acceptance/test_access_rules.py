@@ -18,7 +18,7 @@ from tests.acceptance import ledger
 from tests.acceptance.celery_worker import CeleryWorker, celery_command
 from tests.repository import ROOT
 
-PAGE = (ROOT / "docs/celery/broker.md").read_text()
+PAGE = (ROOT / "docs/celery/servers.md").read_text()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""docs/celery/broker.md, walked by a newcomer: its example in an empty folder, its commands one after another."""
+"""The pages of Celery, walked by a newcomer: the example in an empty folder, the commands one after another."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from tests.repository import ROOT
 from tests.waiting import wait_until
 
 PAGE = (ROOT / "docs/celery/broker.md").read_text()
+LOOKING = (ROOT / "docs/celery/looking.md").read_text()
+AUTOSCALING = (ROOT / "docs/celery/autoscaling.md").read_text()
 
 
 @pytest.mark.slow
@@ -33,8 +35,7 @@ def test_every_command_of_the_page_does_what_it_says(
     assert own != example
     (tmp_path / "shop.py").write_text(own)
     [publish] = re.findall(r"^python -c .*$", PAGE, re.MULTILINE)
-    section = PAGE[PAGE.index("## Looking and acting") : PAGE.index("## Autoscalers")]
-    commands = re.findall(r"^celery -A shop delayhub (.*?)(?:\s+#.*)?$", section, re.MULTILINE)
+    commands = re.findall(r"^celery -A shop delayhub (.*?)(?:\s+#.*)?$", LOOKING, re.MULTILINE)
     queue = DelayQueue(redis_client, "celery")
 
     run(publish, tmp_path)
@@ -72,15 +73,14 @@ def test_every_command_of_the_page_does_what_it_says(
 def test_autoscalers_and_prometheus_read_what_the_page_says(
     tmp_path: Path, redis_server: RedisServer, redis_client: redis.Redis
 ) -> None:
-    section = PAGE[PAGE.index("## Autoscalers") : PAGE.index("## Flower")]
     [example] = re.findall(r"```python\n(# shop\.py\n.*?)```", PAGE, re.DOTALL)
     (tmp_path / "shop.py").write_text(example.replace("127.0.0.1:6379/0", f"127.0.0.1:{redis_server.port}/0"))
     [publish] = re.findall(r"^python -c .*$", PAGE, re.MULTILINE)
-    [listed] = re.findall(r"^\$ (celery .*)$", section, re.MULTILINE)
-    [sample] = re.findall(r"^\[\{.*\}\]$", section, re.MULTILINE)
-    [serve] = re.findall(r"^celery -A shop delayhub exporter .*$", section, re.MULTILINE)
-    [path] = re.findall(r'url: "http://[^/]+(/.*)"', section)
-    [location] = re.findall(r'valueLocation: "(.*)"', section)
+    [listed] = re.findall(r"^\$ (celery .*)$", AUTOSCALING, re.MULTILINE)
+    [sample] = re.findall(r"^\[\{.*\}\]$", AUTOSCALING, re.MULTILINE)
+    [serve] = re.findall(r"^celery -A shop delayhub exporter .*$", AUTOSCALING, re.MULTILINE)
+    [path] = re.findall(r'url: "http://[^/]+(/.*)"', AUTOSCALING)
+    [location] = re.findall(r'valueLocation: "(.*)"', AUTOSCALING)
     run(publish, tmp_path)
     run(publish.replace(", countdown=1800", ""), tmp_path)
 
@@ -92,7 +92,7 @@ def test_autoscalers_and_prometheus_read_what_the_page_says(
     with served(words, tmp_path, f"http://127.0.0.1:{port}") as page:
         assert json.loads(page(path))[location] == 1
         metrics = page("/metrics")
-    for name in re.findall(r"`(delayhub_queue_\w+)`", section):
+    for name in re.findall(r"`(delayhub_queue_\w+)`", AUTOSCALING):
         assert f'{name}{{queue="celery"}}' in metrics
 
 

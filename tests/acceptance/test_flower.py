@@ -17,9 +17,11 @@ import pytest
 
 from delayhub.local.redis_server import free_port
 from tests.acceptance.celery_worker import PROJECT, CeleryWorker
+from tests.repository import ROOT
 from tests.waiting import wait_until
 
-CONFIG = "import delayhub.celery_support.flower_broker\n\ndelayhub.celery_support.flower_broker.install()\n"
+PAGE = (ROOT / "docs/celery/autoscaling.md").read_text()
+[CONFIG] = re.findall(r"```python\n(import delayhub\.celery_support.*?)```", PAGE, re.DOTALL)
 
 
 @contextmanager

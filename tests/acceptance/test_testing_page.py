@@ -1,4 +1,4 @@
-"""docs/jobs/testing.md, walked in the README's shop: its files are written, and both test runners run them."""
+"""docs/jobs/testing.md, walked in the shop of docs/start/django.md: both test runners run its files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from delayhub.local.redis_server import RedisServer
-from tests.acceptance.readme_shop import ReadmeShop
+from tests.acceptance.first_shop import FirstShop
 from tests.repository import ROOT
 
 FILES = re.findall(r"```python\n# (\S+?\.py).*?\n(.*?)```", (ROOT / "docs/jobs/testing.md").read_text(), re.DOTALL)
@@ -19,7 +19,7 @@ FILES = re.findall(r"```python\n# (\S+?\.py).*?\n(.*?)```", (ROOT / "docs/jobs/t
 def test_what_the_page_shows_passes_and_leaves_no_timer_in_the_redis_of_the_settings(
     tmp_path: Path, redis_server: RedisServer, redis_client: redis.Redis
 ) -> None:
-    shop = ReadmeShop(tmp_path, port=redis_server.port)
+    shop = FirstShop(tmp_path, port=redis_server.port)
     for name, text in FILES:
         (shop.folder / name).write_text(text)
     shop.add("shop/settings.py", 'TEST_RUNNER = "shop.test_runner.Runner"')

@@ -1,4 +1,4 @@
-"""The README's Django project with one setting left out or wrong: who reports it, and with what to write."""
+"""The Django project of docs/start/django.md with one setting left out or wrong: who reports it, and what to write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from delayhub.local.redis_server import RedisServer
-from tests.acceptance.readme_shop import CHECK, MIGRATE, PLACE_ORDER, WORK, ReadmeShop
+from tests.acceptance.first_shop import CHECK, MIGRATE, PLACE_ORDER, WORK, FirstShop
 from tests.acceptance.typed_commands import environment
 from tests.acceptance.warm_python import WarmPython
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 SETTINGS, CELERY, URLS = "shop/settings.py", "shop/celery.py", "shop/urls.py"
 CLOSED = "order 42 is closed"
 
-Change = Callable[[ReadmeShop], None]
+Change = Callable[[FirstShop], None]
 
 
 class Wrong(NamedTuple):
@@ -48,7 +48,7 @@ def broker(url: str) -> Change:
     return adding(f"CELERY_BROKER_URL = {url!r}")
 
 
-def mysql(shop: ReadmeShop) -> None:
+def mysql(shop: FirstShop) -> None:
     """A database that is MySQL by its name; the check asks no server."""
     (shop.folder / "mysql").mkdir()
     (shop.folder / "mysql/__init__.py").touch()
@@ -57,7 +57,7 @@ def mysql(shop: ReadmeShop) -> None:
     shop.add(SETTINGS, 'DATABASES["default"]["ENGINE"] = "mysql"')
 
 
-def jobs_elsewhere(shop: ReadmeShop) -> None:
+def jobs_elsewhere(shop: FirstShop) -> None:
     shop.add("orders/models.py", "class Order(models.Model):\n    pass")
     shop.add(SETTINGS, 'DATABASES["jobs"] = {**DATABASES["default"], "NAME": BASE_DIR / "jobs.sqlite3"}')
     shop.add(SETTINGS, 'DATABASE_ROUTERS = ["shop.routers.Router"]')
@@ -67,7 +67,7 @@ def jobs_elsewhere(shop: ReadmeShop) -> None:
     shop.add("shop/routers.py", f"class Router:\n{body}\n    db_for_read = db_for_write")
 
 
-def no_celery_app(shop: ReadmeShop) -> None:
+def no_celery_app(shop: FirstShop) -> None:
     (shop.folder / "shop/__init__.py").write_text("")
 
 
@@ -132,29 +132,29 @@ ABOUT_PAGES = {"W010", "W011"}
 
 
 @pytest.fixture(scope="module")
-def good_shop(tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer) -> ReadmeShop:
-    """The README's shop, with its tables."""
-    shop = ReadmeShop(tmp_path_factory.mktemp("good"), port=redis_server.port)
+def good_shop(tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer) -> FirstShop:
+    """The page's shop, with its tables."""
+    shop = FirstShop(tmp_path_factory.mktemp("good"), port=redis_server.port)
     shop.run(MIGRATE)
     return shop
 
 
 class Warm:
-    """Types the README's commands, as ``hear`` of a shop does; Python is warm already."""
+    """Types the page's commands, as ``hear`` of a shop does; Python is warm already."""
 
     def __init__(self, python: WarmPython) -> None:
         self._python = python
 
-    def hear(self, command: str, shop: ReadmeShop) -> tuple[int, str]:
+    def hear(self, command: str, shop: FirstShop) -> tuple[int, str]:
         python, *words = shlex.split(command)
         assert python == "python"
         return self._python.hear(words, folder=shop.folder, environment=environment())
 
-    def run(self, command: str, shop: ReadmeShop) -> None:
+    def run(self, command: str, shop: FirstShop) -> None:
         code, said = self.hear(command, shop)
         assert code == 0, said
 
-    def work(self, shop: ReadmeShop, *, until: str, pool: str = "solo", options: str = "") -> str:
+    def work(self, shop: FirstShop, *, until: str, pool: str = "solo", options: str = "") -> str:
         if pool == "gevent":  # it replaces what is imported already
             return shop.work(until=until, pool=pool, options=options)
         program, *words = shlex.split(f"{WORK} --pool {pool} {options}")
@@ -170,14 +170,14 @@ def warm() -> Iterator[Warm]:
 
 
 @pytest.fixture
-def shop(good_shop: ReadmeShop, tmp_path: Path, redis_client: redis.Redis) -> ReadmeShop:
+def shop(good_shop: FirstShop, tmp_path: Path, redis_client: redis.Redis) -> FirstShop:
     """A copy of it, which a test may spoil; its Redis is empty."""
     assert redis_client.dbsize() == 0
     return good_shop.copy(tmp_path)
 
 
 @pytest.mark.parametrize("wrong", REPORTED_BY_CHECK.values(), ids=REPORTED_BY_CHECK)
-def test_the_check_says_what_to_write(shop: ReadmeShop, wrong: Wrong, warm: Warm) -> None:
+def test_the_check_says_what_to_write(shop: FirstShop, wrong: Wrong, warm: Warm) -> None:
     if wrong.id not in ABOUT_PAGES:
         (shop.folder / URLS).write_text("urlpatterns = []")
     wrong.change(shop)
@@ -214,7 +214,7 @@ REFUSED_BY_THE_WORKER = {
 
 @pytest.mark.parametrize(("change", "says"), REFUSED_BY_THE_WORKER.values(), ids=REFUSED_BY_THE_WORKER)
 def test_the_worker_does_not_start_and_says_what_to_write(
-    shop: ReadmeShop, warm: Warm, change: Change, says: str
+    shop: FirstShop, warm: Warm, change: Change, says: str
 ) -> None:
     (shop.folder / URLS).write_text("urlpatterns = []")
     change(shop)
@@ -246,7 +246,7 @@ LOGGED_BY_THE_WORKER = {
 
 @pytest.mark.parametrize(("pool", "options", "change", "says"), LOGGED_BY_THE_WORKER.values(), ids=LOGGED_BY_THE_WORKER)
 def test_the_worker_starts_and_says_that_jobs_cannot_run(
-    shop: ReadmeShop, warm: Warm, pool: str, options: str, change: Change, says: str
+    shop: FirstShop, warm: Warm, pool: str, options: str, change: Change, says: str
 ) -> None:
     warm.run(PLACE_ORDER, shop)
     change(shop)
@@ -271,7 +271,7 @@ TIME_ZONE = "America/New_York"
 """
 
 
-def without_the_admin(shop: ReadmeShop) -> None:
+def without_the_admin(shop: FirstShop) -> None:
     shop.replace(URLS, "    path('admin/', admin.site.urls),\n", "")
     shop.add(SETTINGS, 'INSTALLED_APPS.remove("django.contrib.admin")')
 
@@ -288,7 +288,7 @@ def without_the_admin(shop: ReadmeShop) -> None:
     ],
     ids=["Celery's and Django's other settings", "task_queues", "lanes", "no admin", "no app", "two apps"],
 )
-def test_what_the_check_accepts_closes_the_order(shop: ReadmeShop, warm: Warm, change: Change) -> None:
+def test_what_the_check_accepts_closes_the_order(shop: FirstShop, warm: Warm, change: Change) -> None:
     change(shop)
 
     warm.run(CHECK, shop)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,19 +10,21 @@ import click
 import pytest
 
 from delayhub.cli.commands import HOMES, delayhub
-from tests.repository import ROOT
+from tests.page_blocks import PAGES, blocks_of, commands_in
 
 #: What ends a command in a line of a shell.
 ENDS = {"&&", "|", ">", "<", "#"}
 
 
-def commands_on(page: str) -> list[str]:
-    """Each command in the blocks of a page that are for a shell."""
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
-    lines = [
-        line for language, block in blocks if language in {"", "sh"} for line in block.replace("\\\n", " ").splitlines()
-    ]
-    return [line for line in lines if line.startswith("delayhub ")]
+#: Each command in the blocks of all pages that are for a shell.
+TYPED = [
+    command
+    for page in PAGES
+    for block in blocks_of(page)
+    if block.language in {"", "sh", "console"}
+    for command in commands_in(block)
+    if command.startswith("delayhub ")
+]
 
 
 def words_of(command: str) -> list[str]:
@@ -32,10 +33,10 @@ def words_of(command: str) -> list[str]:
     return words[:end]
 
 
-@pytest.mark.parametrize("command", [*commands_on("docs/reference/cli.md"), *commands_on("README.md")])
+@pytest.mark.parametrize("command", TYPED)
 def test_each_command_on_the_pages_can_be_typed(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("orders.ndjson", "biz-types.json", "request.json"):
+    for name in ("orders.ndjson", "biz-types.json", "request.json", "feed.xml"):
         Path(name).write_text("{}")
     found: click.Command = delayhub
     context, words = click.Context(delayhub), words_of(command)

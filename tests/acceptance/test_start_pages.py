@@ -1,4 +1,7 @@
-"""The README's examples do what the README says, typed as they stand there."""
+"""The examples of the ten-minute pages do what the pages say, typed as they stand there.
+
+They are docs/start/celery.md, docs/start/django.md and docs/start/rest.md.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,20 @@ import pytest
 from delayhub.client import Client
 from delayhub.demo.receiver import read_received
 from delayhub.local.redis_server import RedisServer
-from tests.acceptance.readme_shop import CHECK, MIGRATE, PLACE_ORDER, ReadmeShop
+from tests.acceptance.first_shop import CHECK, MIGRATE, PLACE_ORDER, FirstShop
 from tests.acceptance.site import site_in
 from tests.acceptance.typed_commands import hear, run
 from tests.repository import ROOT
 
 SECOND = timedelta(seconds=1)
-README = (ROOT / "README.md").read_text()
+CELERY = (ROOT / "docs/start/celery.md").read_text()
+REST = (ROOT / "docs/start/rest.md").read_text()
 
 
 @pytest.mark.slow
 def test_the_celery_example_closes_one_order_and_not_the_revoked_one(tmp_path: Path, redis_server: RedisServer) -> None:
-    [example] = re.findall(r"```python\n(# shop\.py\n.*?)```", README, re.DOTALL)
-    [commands] = re.findall(r"```\n(python shop\.py\n.*?)```", README, re.DOTALL)
+    [example] = re.findall(r"```python\n(# shop\.py\n.*?)```", CELERY, re.DOTALL)
+    [commands] = re.findall(r"```\n(python shop\.py\n.*?)```", CELERY, re.DOTALL)
     create, work = commands.splitlines()
     own = example.replace("127.0.0.1:6379/0", f"127.0.0.1:{redis_server.port}/0")
     assert own != example
@@ -40,7 +44,7 @@ def test_the_celery_example_closes_one_order_and_not_the_revoked_one(tmp_path: P
 
 @pytest.mark.slow
 def test_the_django_example_closes_its_first_order(tmp_path: Path, redis_server: RedisServer) -> None:
-    shop = ReadmeShop(tmp_path, port=redis_server.port)
+    shop = FirstShop(tmp_path, port=redis_server.port)
 
     assert "System check identified no issues" in shop.run(CHECK)
     shop.run(MIGRATE)
@@ -57,9 +61,9 @@ def test_the_django_example_closes_its_first_order(tmp_path: Path, redis_server:
 def test_the_rest_examples_in_curl_python_and_the_command_line_are_called_back_with_a_good_signature(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [curl] = re.findall(r"```\n(curl .*?)```", README, re.DOTALL)
-    [program] = re.findall(r"```python\n(from delayhub.client .*?)```", README, re.DOTALL)
-    [command] = re.findall(r"```\n(delayhub jobs .*?)```", README, re.DOTALL)
+    [curl] = re.findall(r"```\n(curl .*?)```", REST, re.DOTALL)
+    [program] = re.findall(r"```python\n(from delayhub.client .*?)```", REST, re.DOTALL)
+    [command] = re.findall(r"```\n(delayhub jobs .*?)```", REST, re.DOTALL)
     (tmp_path / "create.py").write_text(program)
 
     with site_in(tmp_path / "site") as site:

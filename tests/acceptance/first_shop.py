@@ -1,4 +1,4 @@
-"""The project that the README's Django section makes, word for word."""
+"""The project that docs/start/django.md makes, word for word."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from tests.acceptance.typed_commands import DEADLINE_SECONDS, environment, hear
 from tests.repository import ROOT
 
-SECTION = re.split(r"^## ", (ROOT / "README.md").read_text(), flags=re.MULTILINE)[2]
+PAGE = (ROOT / "docs/start/django.md").read_text()
 #: The file that each block is written to, and its text. "at its end" adds to what Django has made.
-BLOCKS = re.findall(r"```python\n# (\S+?)(, at its end)?\n(.*?)```", SECTION, re.DOTALL)
-[START] = re.findall(r"`(django-admin startproject .*?)`", SECTION)
-[COMMANDS] = re.findall(r"```\n(python manage\.py check\n.*?)```", SECTION, re.DOTALL)
+BLOCKS = re.findall(r"```python\n# (\S+?)(, at its end)?\n(.*?)```", PAGE, re.DOTALL)
+[START] = re.findall(r"`(django-admin startproject .*?)`", PAGE)
+[COMMANDS] = re.findall(r"```\n(python manage\.py check\n.*?)```", PAGE, re.DOTALL)
 CHECK, MIGRATE, PLACE_ORDER, WORK = COMMANDS.splitlines()
 
 
-class ReadmeShop:
+class FirstShop:
     """A shop in a folder of its own.
 
     Args:
@@ -35,9 +35,9 @@ class ReadmeShop:
             before = file.read_text() if at_its_end else ""
             file.write_text(before + text.replace("127.0.0.1:6379", f"127.0.0.1:{port}"))
 
-    def copy(self, folder: Path) -> ReadmeShop:
+    def copy(self, folder: Path) -> FirstShop:
         """The same shop in another folder, so that a test may change it."""
-        copied = object.__new__(ReadmeShop)
+        copied = object.__new__(FirstShop)
         copied.folder, copied.port = folder / "shop", self.port
         shutil.copytree(self.folder, copied.folder)
         return copied
