@@ -5,7 +5,7 @@ Question: while workers are killed with -9, publishers of both kinds publish pla
     never run, are dead or left, or run twice without a worker having been killed that had begun them?
     release: workers of an earlier release are replaced one by one until all are new, and then back, without lifting
         limits before; those are lifted at last by this release;
-    kombu: a shop moves from ``redis://`` to ``delayhub://`` by the steps of docs/celery/broker.md, and back, where
+    kombu: a shop moves from ``redis://`` to ``delayhub://`` by the steps of docs/celery/moving.md, and back, where
         messages are parked, with a last worker killed.
 Machine: whatever runs it.
 Command: make chaos NAME=upgrade [OPTIONS="--ref commit"]
