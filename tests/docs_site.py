@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -68,8 +69,10 @@ def build() -> None:
     (SITE / "llms.txt").write_text(llms_txt())
 
 
-def pages() -> list[SitePage]:
-    """Every page that was built, read."""
+@cache
+def built_pages() -> list[SitePage]:
+    """Every page of the site, built and read once in a run."""
+    build()
     return [SitePage(path) for path in sorted(SITE.rglob("*.html"))]
 
 
@@ -148,8 +151,7 @@ def first_sentence_of(text: str) -> str:
 
 def main() -> int:
     """Builds and checks; gives 1 where something is wrong."""
-    build()
-    built = pages()
+    built = built_pages()
     wrong = broken_links(built) + outside_requests(built)
     for line in wrong:
         sys.stderr.write(f"{line}\n")
