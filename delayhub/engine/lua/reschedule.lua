@@ -26,6 +26,10 @@ for i = 4, #ARGV do
     if from == 'leased' then
       outcome = outcome == 'moved' and outcome or 'leased'
     elseif from then
+      if from == 'dead' then -- it begins anew, as by a redrive
+        redis.call('HDEL', q .. STRIKES, id)
+        redis.call('HDEL', q .. LOST, id)
+      end
       place(q, lane, id, due, parked_step or step)
       outcome = 'moved'
     end

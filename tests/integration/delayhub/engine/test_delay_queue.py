@@ -264,6 +264,16 @@ def test_after_the_last_strike_a_message_is_dead_with_the_reason_and_can_be_redr
     assert [(entry.id, entry.strikes) for entry in queue.claim().entries] == [("poison", 0)]
 
 
+def test_a_dead_message_that_is_moved_to_another_time_begins_anew(redis_client: redis.Redis) -> None:
+    queue = DelayQueue(redis_client, "orders", options=EngineOptions(max_strikes=3))
+    lost = lose(queue, Place.DEAD)
+
+    assert queue.reschedule(["1"], due_ms=0) == ["moved"]
+
+    assert queue.acknowledge(lost) == 0
+    assert [(entry.id, entry.strikes) for entry in queue.claim().entries] == [("1", 0)]
+
+
 def test_a_buried_message_says_why(queue: DelayQueue) -> None:
     queue.schedule([Entry("broken")])
 

@@ -321,7 +321,7 @@ class Conservation(RuleBasedStateMachine):
         for found in sorted(moved, key=lambda copy: int(copy.partition("#")[2] or 0)):
             held = self.model.entries[found]
             if held.place is Place.DEAD:
-                held.step = 0
+                held.step, held.strikes, held.redelivered, held.lost = 0, 0, False, 0
             held.place = Place.WAITING if later else Place.READY
             held.order = self.model.next_in_line()
 
