@@ -246,6 +246,21 @@ def test_a_dead_message_has_no_key_and_a_redrive_takes_it_again_or_is_refused(qu
     assert outcome(queue, "c") == ("refused", "a")
 
 
+def test_a_retry_of_one_that_lost_its_lease_waits_for_the_one_that_runs(queue: DelayQueue) -> None:
+    put(queue, "a", "continue")
+    (lost,) = claimed(queue, lease_ms=0)
+    (held,) = claimed(queue)
+
+    again = offer(queue, Entry("a", payload=b"<again>"), UniqueKey(key="k", when_taken=WhenTaken.CONTINUE))
+
+    assert again[:2] == ("follows", "a#1")
+    assert queue.acknowledge([lost]) == 0  # the work is done, and the key stays with the one that runs
+    assert claimed(queue) == []
+
+    queue.acknowledge([held])
+    assert [lease.id for lease in claimed(queue)] == ["a#1"]
+
+
 def test_a_message_that_expired_while_it_waits_has_no_key(queue: DelayQueue, now_ms: Now) -> None:
     put(queue, "a", expires_ms=now_ms() - 1)
 
