@@ -14,9 +14,12 @@ WORKERS ?= 6
 OPENAPI_LINTERS := @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3
 # Requests that `make fuzz` makes up for each operation, on each database, beside some 4 000 at the bounds of the schema.
 EXAMPLES ?= 60
-# Histories that `make fuzz-limits` tries, and rounds of `make race-resolve` in each order.
-RUNS ?= 10000
+# Rounds of `make race`: of limits, and of resolves in each order.
+ROUNDS ?= 200
 RACES ?= 10000
+# Histories that `make simulate` plays, the first by this seed.
+COUNT ?= 2000
+SEED ?= 1
 # A benchmark or chaos run, and what it is asked: make chaos NAME=transport OPTIONS="--tasks 500"
 NAME ?=
 OPTIONS ?=
@@ -31,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up quick test nightly check fmt messages client docs cover pictures race-limits race-resolve matrix fuzz fuzz-limits calendars fuzz-messages bench chaos dist image clean
+.PHONY: help demo up quick test nightly check fmt messages client docs cover pictures race matrix fuzz calendars fuzz-messages simulate mutants bench chaos dist image clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,14 +109,10 @@ cover: $(VENV)/.dev ## run all tests on SQLite, list what they miss, and hold th
 pictures: $(VENV)/.dev ## the pictures of docs/images; NAME=all: each page in each look, var/screenshots
 	@$(BIN)/python -m tests.pictures $(NAME)
 
-race-limits: $(VENV)/.dev ## set limits while jobs are made and claimed: ever exceeded? (minutes)
-	DELAYHUB_ROUNDS=$(or $(ROUNDS),200) $(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/tasksapp/biz_types/test_gates_races.py
-	DELAYHUB_ROUNDS=$(or $(ROUNDS),200) DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -q -n 0 --timeout 3600 \
-		tests/integration/tasksapp/biz_types/test_gates_races.py
-
-race-resolve: $(VENV)/.dev ## race resolves with claims, retries and creates, on PostgreSQL (minutes)
-	DELAYHUB_TEST_DATABASE=postgresql DELAYHUB_RACES=$(RACES) $(BIN)/python -m pytest -q --timeout 3600 \
-		tests/integration/tasksapp/jobs/test_resolving_races.py
+race: $(VENV)/.dev ## set limits, and resolve jobs, beside claims: is any exceeded, or called (minutes)
+	DELAYHUB_ROUNDS=$(ROUNDS) $(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/tasksapp/biz_types/test_gates_races.py
+	DELAYHUB_ROUNDS=$(ROUNDS) DELAYHUB_RACES=$(RACES) DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -q -n 0 --timeout 3600 \
+		tests/integration/tasksapp/biz_types/test_gates_races.py tests/integration/tasksapp/jobs/test_resolving_races.py
 
 matrix: $(VENV)/.dev ## Celery's tests on other versions of what it stands on (an hour)
 	@$(BIN)/python -m tests.matrix $(ROWS)
@@ -122,15 +121,21 @@ fuzz: $(VENV)/.dev ## send 10 000 generated requests to a live site, check each 
 	$(BIN)/python -m tests.fuzz --database sqlite --examples $(EXAMPLES)
 	$(BIN)/python -m tests.fuzz --database postgresql --examples $(EXAMPLES)
 
-fuzz-limits: $(VENV)/.dev ## 10 000 histories of a queue with limits: is each timer in time (minutes)
-	DELAYHUB_LIVENESS_RUNS=$(RUNS) DELAYHUB_LIVENESS_FIRST=$$(date +%s) \
-		$(BIN)/python -m pytest -q --timeout 3600 tests/integration/delayhub/engine/test_timer_lane_liveness.py
-
 calendars: $(VENV)/.dev ## beat and series over all changes of clocks of all zones (half an hour)
 	DELAYHUB_CALENDARS=$(or $(PARTS),1) $(BIN)/python -m pytest -q --timeout 14400 tests/unit/delayhub/test_wall_clock_zones.py
 
 fuzz-messages: $(VENV)/.dev ## send 10 000 malformed messages to a worker of each pool (minutes)
 	$(BIN)/python -m tests.malformed_messages --messages $(or $(MESSAGES),10000)
+
+# ---------------------------------------------------------------- prove
+
+simulate: $(VENV)/.dev ## histories of messages and timers: crashes, zombies, a Redis that goes back
+	@$(BIN)/python -m proof.simulate --seed $(SEED) --count $(COUNT)
+	DELAYHUB_LIVENESS_RUNS=$(COUNT) DELAYHUB_LIVENESS_FIRST=$(SEED) \
+		$(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/delayhub/engine/test_timer_lane_liveness.py
+
+mutants: $(VENV)/.dev ## put mistakes into the scripts: is each caught, within COUNT histories (minutes)
+	@$(BIN)/python -m proof.run_mutants --most $(COUNT)
 
 # ---------------------------------------------------------------- measure
 

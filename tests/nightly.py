@@ -51,11 +51,11 @@ CHAOS = {
 MIDDLE = {
     "calendars": "PARTS=8",
     "fuzz": "EXAMPLES=20",
-    "fuzz-limits": "RUNS=3000",
     "fuzz-messages": "MESSAGES=3000",
     "matrix": "ROWS=oldest newest",
-    "race-limits": "ROUNDS=40",
-    "race-resolve": "RACES=2000",
+    "mutants": "COUNT=300",
+    "race": "ROUNDS=40 RACES=2000",
+    "simulate": "COUNT=20000",
 }
 
 
@@ -79,7 +79,8 @@ class Result:
 
 def heavy_targets() -> list[str]:
     """The commands of the Makefile that prove something by racing, guessing or trying all, in its order; not chaos."""
-    return re.findall(r"^((?:calendars|fuzz|matrix|race)[a-z-]*):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    heavy = r"^((?:calendars|fuzz|matrix|mutants|race|simulate)[a-z-]*):.*## "
+    return re.findall(heavy, (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
 def steps(workers: int) -> list[Step]:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("delayhub", "tasksapp", "tests", "benchmarks", "examples")
+ROOMS = ("delayhub", "tasksapp", "tests", "benchmarks", "proof", "examples")
 
 
 def python_files(*rooms: str) -> list[Path]:

@@ -2,7 +2,7 @@
 
 Time is simulated: the scripts read a clock that the test moves. Each number makes one history. The environment says how
 many are tried and with which number they begin: ``DELAYHUB_LIVENESS_RUNS``, ``DELAYHUB_LIVENESS_FIRST``.
-``make fuzz-limits`` tries many.
+``make simulate`` tries many.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Limits and bulks in one breath, and lower limits amid drains: never more than the limit, whoever claims meanwhile.
 
 Workers claim all the time; in some rounds a loader brings gates too, or Redis loses what it knew of limits.
-``DELAYHUB_ROUNDS`` says how many rounds of each kind there are; ``make race-limits`` runs many on both databases.
+``DELAYHUB_ROUNDS`` says how many rounds of each kind there are; ``make race`` runs many on both databases.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Resolves beside claims, retries and creates that commit late: what fires was named, or no resolve was accepted.
 
-``DELAYHUB_RACES=10000`` (`make race-resolve`) races each order so often; the suite a few times.
+``DELAYHUB_RACES=10000`` (`make race`) races each order so often; the suite a few times.
 """
 
 from __future__ import annotations

@@ -1,0 +1,183 @@
+"""A history of messages: verbs by chance from a seed, and a drain; and the shortest that breaks the same law."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import redis
+
+from proof.broken import Broken
+from proof.messages import consuming, producing
+from proof.messages.places import check_nothing_left
+from proof.messages.world import Setting, World
+from proof.met import Met
+
+Verb = Callable[[World, random.Random], None]
+
+
+def pass_time(world: World, chance: random.Random) -> None:
+    """Time passes, sometimes beyond a lease."""
+    world.time.move(chance.choice([1, 7, 300, 2000, 4000, 11_000, chance.choice([300, 310_000])]))
+
+
+def save(world: World, chance: random.Random) -> None:
+    """The state so far is on the disk, or with the replica."""
+    del chance
+    if world.setting.goes_back:
+        world.save()
+        world.tell("Redis saves this state")
+
+
+def go_back(world: World, chance: random.Random) -> None:
+    """Redis ends, and begins again with what was saved."""
+    del chance
+    if world.go_back():
+        world.tell("Redis goes back to the state that was saved")
+
+
+#: Each verb, and of a hundred how many it is about.
+VERBS: dict[str, tuple[Verb, int]] = {
+    "publish": (producing.publish, 22),
+    "claim": (consuming.claim, 20),
+    "acknowledge": (consuming.acknowledge, 14),
+    "pass_time": (pass_time, 16),
+    "extend": (consuming.extend, 5),
+    "give_back": (consuming.give_back, 4),
+    "cancel": (producing.cancel, 4),
+    "reschedule": (producing.reschedule, 4),
+    "begin": (consuming.begin, 3),
+    "retry": (consuming.retry, 3),
+    "bury": (consuming.bury, 2),
+    "strike": (consuming.strike, 2),
+    "crash": (consuming.crash, 2),
+    "save": (save, 2),
+    "go_back": (go_back, 1),
+    "redrive": (producing.redrive, 2),
+    "reap": (consuming.reap, 1),
+    "free": (producing.free, 1),
+    "change_rates": (producing.change_rates, 1),
+}
+#: Verbs after which a message may be in line though the bell is silent: Redis forgot, or those who hold it look again.
+UNHEARD = {"go_back", "change_rates"}
+#: Claims in a row of the drain that may find nothing before something is stuck.
+IDLE_CLAIMS = 40
+LONGEST_WAIT_MS = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One verb, and the number from which it draws what it does, so that it does the same beside fewer others."""
+
+    verb: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a history is made of."""
+
+    seed: int
+    setting: Setting
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def drawn(cls, seed: int) -> Plan:
+        """The plan of a seed: histories differ in length, and in which verbs they have most."""
+        chance = random.Random(seed)
+        setting = Setting.drawn(chance)
+        weights = [weight * chance.choice([1, 1, 0.2, 3]) for _, weight in VERBS.values()]
+        verbs = chance.choices(list(VERBS), weights, k=chance.choice([20, 60, 120]))
+        return cls(seed, setting, tuple(Step(verb, chance.randrange(1 << 30)) for verb in verbs))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A history that broke a law, and how it went."""
+
+    plan: Plan
+    broken: Broken
+    story: Sequence[str]
+
+
+class Player:
+    """Plays histories on one server.
+
+    Args:
+        client: of an empty server, which reads the run's clock.
+        earlier: of another database of it.
+        met: what all histories of the run came by.
+    """
+
+    def __init__(self, client: redis.Redis, earlier: redis.Redis, met: Met) -> None:
+        self.client, self.earlier, self.met = client, earlier, met
+        self.verbs = 0
+
+    def play(self, plan: Plan) -> Failure | None:
+        """How a history went wrong; None where it kept all laws."""
+        world = World(self.client, self.earlier, plan.setting, self.met)
+        try:
+            for step in plan.steps:
+                self._act(world, step)
+            drain(world)
+        except Broken as broken:
+            return Failure(plan, broken, [*world.story, f"→ {broken}"])
+        return None
+
+    def _act(self, world: World, step: Step) -> None:
+        self.verbs += 1
+        before, now_ms = consuming.line(world), world.now_ms
+        self.client.delete(world.queue.lane_keys.wake)  # somebody has heard it
+        VERBS[step.verb][0](world, random.Random(step.number))
+        world.check()
+        come = [message.name for message in consuming.line(world) if message not in before]
+        is_heard = world.now_ms > now_ms or step.verb in UNHEARD or self.client.exists(world.queue.lane_keys.wake)
+        if come and not is_heard:
+            raise Broken(f"nobody is woken: for {come}")
+
+    def shrink(self, failure: Failure) -> Failure:
+        """The shortest history found that breaks the same law: steps are left out as long as it does."""
+        size = len(failure.plan.steps) // 2
+        while size:
+            first = 0
+            while first < len(failure.plan.steps):
+                steps = failure.plan.steps
+                shorter = self.play(replace(failure.plan, steps=steps[:first] + steps[first + size :]))
+                if shorter is not None and shorter.broken.kind == failure.broken.kind:
+                    failure = shorter
+                else:
+                    first += size
+            size //= 2
+        return failure
+
+
+def drain(world: World) -> None:
+    """One consumer takes and ends all that is left, coming back when it is told to.
+
+    Raises:
+        Broken: something is stuck, lost, or left behind.
+    """
+    world.tell("all consumers crash, and one takes what is left")
+    for holding in world.held:
+        holding.clear()
+    idle = 0
+    while idle < IDLE_CLAIMS and sum(world.queue.count()):
+        producing.redrive(world, random.Random(0))
+        found = consuming.take(world, 0, consuming.ALL, consuming.ALL)
+        for held in world.held[0]:
+            consuming.end(world, 0, held)
+        world.held[0].clear()
+        world.check()
+        idle = 0 if found.entries else idle + 1
+        nexts = [at for at in (found.come_back_ms, found.reopens_ms) if at is not None and at > world.now_ms]
+        wait = min(nexts) - world.now_ms if nexts else LONGEST_WAIT_MS
+        world.time.move(1 if found.more else min(wait, LONGEST_WAIT_MS))
+    if sum(world.queue.count()):
+        raise Broken(f"stuck: {world.queue.count()}")
+    lost = [message.name for message in world.ledger.live() if message.is_settled is False]
+    if lost:
+        raise Broken(f"lost: {lost}")
+    for _ in range(2):  # a claim of an empty queue tidies up what may stay for a while
+        world.queue.claim()
+    check_nothing_left(world.client)

@@ -1,0 +1,54 @@
+"""The law of places: each message is in one set, and has its payload for as long; in the end nothing is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+
+from delayhub.engine import DelayQueue
+from proof.broken import Broken
+from proof.virtual_time import CLOCK
+
+#: What is wrong with the places of a queue's messages; empty where nothing is.
+_WRONG = """
+local q, seen, wrong = KEYS[1], {}, {}
+local sets = {q .. ':waiting', q .. ':leased', q .. ':dead'}
+for step = 0, 9 do sets[#sets + 1] = q .. ':ready:' .. step end
+for _, key in ipairs(redis.call('KEYS', q .. ':parked:*')) do sets[#sets + 1] = key end
+for _, key in ipairs(sets) do
+  for _, id in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+    if seen[id] then wrong[#wrong + 1] = id .. ' in two places: ' .. seen[id] .. ' and ' .. key end
+    seen[id] = key
+    if key == q .. ':leased' and redis.call('HEXISTS', q .. ':holder', id) == 0 then
+      wrong[#wrong + 1] = id .. ' leased without a holder'
+    end
+  end
+end
+for _, id in ipairs(redis.call('HKEYS', q .. ':payload')) do
+  if not seen[id] then wrong[#wrong + 1] = id .. ' has a payload and no place' end
+  seen[id] = nil
+end
+for id, key in pairs(seen) do wrong[#wrong + 1] = id .. ' without a payload: in ' .. key end
+return wrong
+"""
+
+#: What an empty queue may keep: limits, who is revoked, whose key is taken for a time, and its lane's own keys.
+STAYS = (
+    ":limits", ":limited", ":revoked", ":timed", ":timed_ids", ":tat", ":@wake", ":@token", ":@alarm", CLOCK,
+)  # fmt: skip
+
+
+def check_places(queue: DelayQueue) -> None:
+    """Raises Broken where a message is in two places, or has a place or a payload alone."""
+    wrong: Any = queue.client.eval(_WRONG, 1, queue.keys.base)
+    if wrong:
+        raise Broken("; ".join(text.decode() for text in wrong[:3]))
+
+
+def check_nothing_left(client: redis.Redis) -> None:
+    """Raises Broken where the server of an empty queue has more than :data:`STAYS`."""
+    keys: Any = client.keys("*")
+    left = sorted(key.decode() for key in keys if not key.decode().endswith(STAYS))
+    if left:
+        raise Broken(f"left behind: {', '.join(left)}")

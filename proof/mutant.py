@@ -1,0 +1,31 @@
+"""A mistake of one line, put into the scripts by its text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One mistake.
+
+    Args:
+        name: what is wrong with it, in words.
+        right: the text of the source; at least one script has it.
+        wrong: what stands in its place.
+        equivalent: why nobody could tell it from the right one; such a mutant is not run.
+    """
+
+    name: str
+    right: str
+    wrong: str
+    equivalent: str = ""
+    #: The scripts that were built with it.
+    changed: list[str] = field(default_factory=list, compare=False, repr=False)
+
+    def change(self, source: str) -> str:
+        """The source with the mistake in it."""
+        changed = source.replace(self.right, self.wrong)
+        if changed != source:
+            self.changed.append(changed)
+        return changed

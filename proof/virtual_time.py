@@ -1,0 +1,61 @@
+"""A clock that a simulated run moves by itself: the scripts read it where they would read Redis' own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import redis
+
+from delayhub.engine import scripts
+
+#: HASH in the server of the run: ``s``, Unix time in seconds, and ``us``, the µs of that second, as TIME gives them.
+CLOCK = "@clock"
+#: When each history begins: far enough from zero for scores as they are in use.
+BEGIN_MS = 1_800_000_000_000
+
+_TIME = "redis.call('TIME')"
+_READ = f"redis.call('HMGET','{CLOCK}','s','us')"
+
+
+class VirtualTime:
+    """The time of one run, in ms; only the run moves it."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self.now_ms = BEGIN_MS
+        self.write()
+
+    @property
+    def since_begin_ms(self) -> int:
+        """How long the run has gone on by its own clock."""
+        return self.now_ms - BEGIN_MS
+
+    def move(self, ms: int) -> None:
+        """Lets time pass."""
+        self.now_ms += ms
+        self.write()
+
+    def write(self) -> None:
+        """Writes the time to the server; also after the server's data went back, since time does not."""
+        self._client.hset(CLOCK, mapping={"s": self.now_ms // 1000, "us": self.now_ms % 1000 * 1000})
+
+
+@contextmanager
+def virtual_time(change: Callable[[str], str] = str) -> Iterator[None]:
+    """Inside, all scripts read the run's clock, and ``change`` may make mutants of their sources.
+
+    A source is changed as it is written, before names of keys are put in.
+    """
+    real = scripts.with_literals
+
+    def with_virtual_time(source: str) -> str:
+        return real(change(source)).replace(_TIME, _READ)
+
+    scripts.with_literals = with_virtual_time
+    scripts.script.cache_clear()
+    try:
+        yield
+    finally:
+        scripts.with_literals = real
+        scripts.script.cache_clear()

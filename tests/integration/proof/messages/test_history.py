@@ -1,0 +1,64 @@
+"""Histories on the real scripts: they keep all laws, and those with a mistake in the scripts do not."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from proof.messages.history import Plan, Player
+from proof.messages.mutants import MUTANTS
+from proof.met import Met
+from proof.virtual_time import virtual_time
+from tests.property_sizes import examples
+
+#: Of leases, places in flight, unique keys and the clock; `make mutants` runs all.
+FEW = [
+    "a late acknowledgement frees what another holds",
+    "a lost lease frees no place",
+    "a buried message keeps its key",
+    "a release wakes nobody",
+    "a claim comes one ms early",
+]
+
+
+@pytest.fixture
+def earlier(redis_client: redis.Redis) -> redis.Redis:
+    """A client of another database of the server."""
+    return redis.Redis(port=redis_client.connection_pool.connection_kwargs["port"], db=1)
+
+
+def test_histories_keep_all_laws(redis_client: redis.Redis, earlier: redis.Redis) -> None:
+    met = Met()
+    with virtual_time():
+        player = Player(redis_client, earlier, met)
+        failures = [failure for seed in range(examples(250)) if (failure := player.play(Plan.drawn(seed)))]
+
+    assert [(failure.plan.seed, str(failure.broken)) for failure in failures] == []
+    assert met.never == []
+
+
+@pytest.mark.heals  # what the mistakes leave behind
+@pytest.mark.parametrize("name", FEW)
+def test_a_mistake_in_the_scripts_is_caught_and_told_in_few_lines(
+    redis_client: redis.Redis, earlier: redis.Redis, name: str
+) -> None:
+    (mutant,) = [mutant for mutant in MUTANTS if mutant.name == name]
+
+    with virtual_time(mutant.change):
+        player = Player(redis_client, earlier, Met())
+        failure = next(failure for seed in range(200) if (failure := player.play(Plan.drawn(seed))))
+        shortest = player.shrink(failure)
+
+    assert shortest.broken.kind == failure.broken.kind
+    assert len(shortest.story) < 15, "\n".join(shortest.story)
+
+
+def test_a_history_is_the_same_each_time(redis_client: redis.Redis, earlier: redis.Redis) -> None:
+    (mutant,) = [mutant for mutant in MUTANTS if mutant.name == "a claim comes one ms early"]
+
+    with virtual_time(mutant.change):
+        player = Player(redis_client, earlier, Met())
+        stories = [failure.story for _ in range(2) if (failure := player.play(Plan.drawn(1)))]
+
+    assert len(stories) == 2
+    assert stories[0] == stories[1]

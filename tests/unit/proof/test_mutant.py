@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import pytest
+
+from delayhub.engine.scripts import names, script
+from proof.messages.mutants import MUTANTS
+from proof.mutant import Mutant
+from proof.virtual_time import virtual_time
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_each_mistake_is_put_into_a_script(mutant: Mutant) -> None:
+    with virtual_time(mutant.change):
+        for name in names():
+            script(name)
+
+    assert mutant.changed
+
+
+def test_no_two_mistakes_are_the_same() -> None:
+    assert len({(mutant.right, mutant.wrong) for mutant in MUTANTS}) == len(MUTANTS) > 60
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
