@@ -100,7 +100,7 @@ client: $(VENV)/.dev ## make the synchronous client of the API from the asynchro
 	@$(BIN)/python -m tests.sync_client
 
 docs: $(VENV)/.dev ## build the site of docs/, check its links: var/site
-	@$(BIN)/python -m tests.docs_site
+	@DJANGO_SETTINGS_MODULE=tests.django_settings $(BIN)/python -m tests.docs_site
 
 # Counting lines and branches doubles what the tests cost, so it is a command of its own.
 cover: $(VENV)/.dev ## run all tests on SQLite, list what they miss, and hold the coverage floor

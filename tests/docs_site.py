@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import yaml
 
+from tests.reference_pages import write
 from tests.repository import ROOT
 
 SITE = ROOT / "var" / "site"
@@ -151,6 +152,7 @@ def first_sentence_of(text: str) -> str:
 
 def main() -> int:
     """Builds and checks; gives 1 where something is wrong."""
+    write()
     built = built_pages()
     wrong = broken_links(built) + outside_requests(built)
     for line in wrong:

@@ -23,6 +23,7 @@ ELSEWHERE = {
     "make": "tests/house/test_readme.py",
     "export": "the shell",
     "cd": "the shell",
+    "git": "the shell",
 }
 #: The command that a page's examples of a REST call begin with, and what stands for the site in their addresses.
 SITE = re.compile(r"^(?:\$SITE|\$DELAYHUB_URL|https?://[\w.:]+)")
