@@ -44,7 +44,7 @@ def take(world: World, consumer: int, limit: int, free: int | None, *, is_lost: 
     if limit == ALL and free is None and not found.more:
         _check_all_given(world, found, in_line, given)
     if not is_lost:
-        world.held[consumer] += [Held(one.id, one.token) for one in found.entries]
+        world.held[consumer] += [Held(consumer, one.id, one.token) for one in found.entries]
     elif given:
         world.met.note(Sometimes.CLAIM_LOST)
     if world.queue.count().parked:
@@ -162,6 +162,9 @@ def end(world: World, consumer: int, held: Held, *, is_sent_twice: bool = False)
             world.met.note(Sometimes.LATE_END)
             if held.token in message.old_tokens:
                 raise Broken(f"ended by a lease from before it was revived: {held.name}")
+            lost = message.tokens - ({message.grant.token} if message.grant else set())
+            if message.is_held(world.now_ms) and not lost:
+                raise Broken(f"ended under the only lease that there was, by another: {held.name}")
             if message.is_held(world.now_ms) and (message.keeps_key or world.counts(message)):
                 raise Broken(f"freed the key or place of another that runs it: {held.name}")
         message.end(State.DONE)
