@@ -31,6 +31,13 @@ from tasksapp.timers.arming import follow
 Values = dict[str, Any]
 
 
+#: What is read of a job for a verb: all of its own, and of its biz type what most verbs ask.
+_READ = (
+    *(field.name for field in Job._meta.concrete_fields),
+    *(f"biz_type__{name}" for name in ("code", "queue_name", "lane", "target", "tenant__code")),
+)
+
+
 class _Columns:
     """The columns of whichever rows an UPDATE finds, as a row's attributes are those of one."""
 
@@ -227,11 +234,12 @@ def locked(job_id: UUID, *, verb: str, source: Status, version: int | None, usin
 
     Raises JobNotFound, VersionConflict or WrongState.
     """
-    jobs = Job.objects.using(using).select_related("biz_type__tenant")
+    jobs = Job.objects.using(using).select_related("biz_type__tenant").only(*_READ)
     if not connections[using].features.has_select_for_update:
         # SQLite: a transaction that begins by reading is refused, without waiting, when it comes to write.
         jobs.filter(id=job_id).update(version=F("version"))
-    job = jobs.select_for_update(no_key=True, of=("self",)).filter(id=job_id).first()
+    # Not ``first()``, which has Django compare the columns of both tables with the order by id.
+    job = next(iter(jobs.select_for_update(no_key=True, of=("self",)).filter(id=job_id)), None)
     if job is None:
         raise JobNotFound(f"there is no job {job_id}")
     if version is not None and job.version != version:

@@ -16,7 +16,7 @@ from delayhub.api_models import jobs as answers
 from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.conditions import answer, is_known
 from tasksapp.api.http.waiting import MOST_SECONDS, seconds_to_wait, wait_until
-from tasksapp.api.jobs.representation import JobSerializer, etag_of, job_etag, job_json
+from tasksapp.api.jobs.representation import SHOWN, JobSerializer, etag_of, job_etag, job_json
 from tasksapp.jobs.attempt_headers import attempt_headers
 from tasksapp.models import LIVE, Attempt, Job
 
@@ -41,6 +41,9 @@ READ_PARAMETERS = [
     ),
 ]
 
+#: What an answer needs of a job and of its biz type.
+_SHOWN = (*SHOWN, "raw", "biz_type__code")
+
 
 def read_job(request: Request, found: QuerySet[Job], *, missing: str) -> Response:
     """The answer to a read of the first of those jobs: 200, or 304 where the caller has that state.
@@ -53,15 +56,20 @@ def read_job(request: Request, found: QuerySet[Job], *, missing: str) -> Respons
     Raises Http404, and Refused where the wait is refused.
     """
     seconds = seconds_to_wait(request)
-    job = found.first()
+    job = _first(found)
     if job is None:
         raise Http404(missing)
     if seconds and job.status in LIVE and _is_old(request, job):
         _wait_for_change(request, job, seconds=seconds)
-        job = Job.objects.using(found.db).select_related("biz_type").filter(id=job.id).first()
+        job = _first(Job.objects.using(found.db).select_related("biz_type").filter(id=job.id))
         if job is None:
             raise Http404(missing)
     return answer(request, job_json(job, biz_type=job.biz_type.code), etag=job_etag(job))
+
+
+def _first(found: QuerySet[Job]) -> Job | None:
+    # Not ``first()``, which sorts rows that have no order, and only what is shown: Django takes half as long.
+    return next(iter(found.only(*_SHOWN)[:1]), None)
 
 
 def shown(job: Job, *, status: int = 200) -> Response:
