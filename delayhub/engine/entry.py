@@ -67,6 +67,8 @@ class Entry:
 
 def check_flow_key(key: str) -> None:
     """Raises EntryError where a flow key cannot be part of a Redis key."""
+    if not key:  # most have none
+        return
     if len(key.encode()) > MAX_FLOW_KEY_BYTES or any(character in key for character in NOT_IN_FLOW_KEYS):
         raise EntryError(
             f"a flow key may have {MAX_FLOW_KEY_BYTES} bytes, and no colon, brace or NUL, got {key[:200]!r}"

@@ -18,9 +18,9 @@ admin.site.enable_nav_sidebar = False  # the menu in the head has these pages
 admin.site.login_form = LimitedLoginForm
 
 urlpatterns = [
+    path("api/", include("tasksapp.api.urls")),  # first: creates pay for each address that is tried before theirs
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
-    path("api/", include("tasksapp.api.urls")),
     path("language", set_language, name="set_language"),
     path("", include("tasksapp.metrics.urls")),
     path("", include("tasksapp.health.urls")),

@@ -26,7 +26,8 @@ def may_be_single(connection: Any) -> bool:
         and not connection.in_atomic_block
         and not connection.execute_wrappers
         and not connection.queries_logged
-        and connection.get_autocommit()
+        # ``get_autocommit()`` opens the connection first; one that is open says it at once.
+        and (connection.get_autocommit() if connection.connection is None else connection.autocommit)
     )
 
 
