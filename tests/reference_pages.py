@@ -91,7 +91,7 @@ def section(address: str, call: dict[str, Any], schemas: dict[str, Any]) -> Iter
     rows = [(given["name"], given["in"], given) for given in call.get("parameters", ())]
     rows += [(name, "body", field) for name, field in fields_of(call.get("requestBody", {}), schemas)]
     if rows:
-        yield from ["", "| name | in | |", "|---|---|---|"]
+        yield from ["", "| name | in | what it is |", "|---|---|---|"]
         yield from (
             f"| `{name}` | {where} | {in_a_cell(given.get('description', ''))} |" for name, where, given in rows
         )
