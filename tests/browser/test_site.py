@@ -13,8 +13,11 @@ from playwright.sync_api import Page
 
 from tests.docs_site import SITE, built_pages
 
-#: One page of each kind: the front page, one with code, with a wide table, with a picture, and of docstrings.
-KINDS = ["", "start/celery/", "reference/settings/", "reference/calls/", "reference/python/", "run/admin/", "questions/", "zh/"]
+#: One page of each kind: the front page, one with code, wide tables, docstrings, pictures, Chinese.
+KINDS = [
+    "", "start/celery/", "reference/settings/", "reference/calls/", "reference/python/", "run/admin/", "questions/",
+    "zh/",
+]  # fmt: skip
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
