@@ -98,6 +98,10 @@ ANSWERED = {
     "How do I watch it with Prometheus and Grafana?": ("reference/metrics.md#how-to-scrape", "prometheus.yml"),
     "What does an error of the API mean?": ("reference/problems.md", "too_many_wrong_keys"),
     "Which versions of Celery, Django, Redis and Python does it run on?": ("reference/versions.md", "Python"),
+    "How does it compare with RabbitMQ and its delayed delivery?": (
+        "explanation/comparison.md#beside-rabbitmq-and-its-native-delayed-delivery",
+        "28",
+    ),
     "How does it compare with other transports?": ("explanation/comparison.md#where-others-are-better", "potatoq"),
 }
 
