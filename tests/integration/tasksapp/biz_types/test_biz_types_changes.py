@@ -43,7 +43,7 @@ def test_an_edit_counts_from_the_next_attempt_on(biz_type: BizType) -> None:
 
     assert before.url == "https://shop.example/hooks/close"
     assert after.url == "https://shop.example/new"
-    assert job.max_attempts == RetryPolicy.of(after, max_attempts=job.max_attempts).max_attempts == 2
+    assert job.max_attempts == RetryPolicy(biz_type=after, own_attempts=job.max_attempts).max_attempts == 2
 
 
 def by_update() -> None:
