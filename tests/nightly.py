@@ -53,7 +53,7 @@ MIDDLE = {
     "fuzz": "EXAMPLES=20",
     "fuzz-messages": "MESSAGES=3000",
     "matrix": "ROWS=oldest newest",
-    "mutants": "COUNT=300",
+    "mutants": "COUNT=2000",
     "race": "ROUNDS=40 RACES=2000",
     "simulate": "COUNT=20000",
 }
