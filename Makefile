@@ -129,10 +129,13 @@ fuzz-messages: $(VENV)/.dev ## send 10 000 malformed messages to a worker of eac
 
 # ---------------------------------------------------------------- prove
 
-simulate: $(VENV)/.dev ## histories of messages and timers: crashes, zombies, a Redis that goes back
+# Then the models of proof/model: all their properties, and 10 000 of their events played on the code (Debian's spin and gcc).
+simulate: $(VENV)/.dev ## histories of messages and timers with crashes and zombies, and the models
 	@$(BIN)/python -m proof.simulate --seed $(SEED) --count $(COUNT)
 	DELAYHUB_LIVENESS_RUNS=$(COUNT) DELAYHUB_LIVENESS_FIRST=$(SEED) \
 		$(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/delayhub/engine/test_timer_lane_liveness.py
+	@$(BIN)/python -m proof.check_model
+	DELAYHUB_EXAMPLES=20 $(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/proof/model/test_traces.py
 
 mutants: $(VENV)/.dev ## put mistakes into the scripts: is each caught, within COUNT histories (minutes)
 	@$(BIN)/python -m proof.run_mutants --most $(COUNT)

@@ -121,6 +121,6 @@ def test_the_container_of_developers_installs_what_tests_need() -> None:
     container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
     wanted = re.findall(r"\binstall ([a-z][a-z-]+) ", (ROOT / ".ci/run").read_text())
 
-    assert len(wanted) == 3
+    assert len(wanted) == 5
     assert [name for name in wanted if name not in container["onCreateCommand"]] == []
     assert container["postCreateCommand"] == "make .venv/.dev .venv/.node"
