@@ -24,7 +24,7 @@ EVENT_MS = 10
 
 
 class Rows:
-    """The workers' parts, and the time of a replay.
+    """The workers' parts, and the time of a replay. Jobs of earlier ones are removed.
 
     Args:
         client: of an empty server.
@@ -32,6 +32,8 @@ class Rows:
 
     def __init__(self, client: redis.Redis) -> None:
         client.flushall()
+        # The loader would set timers for what an earlier trace has left behind.
+        Job.objects.using(USING).filter(biz_type__code=CODE).delete()
         self.client = client
         self.time = VirtualTime(client)
         self.begin()

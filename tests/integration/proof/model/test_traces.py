@@ -11,8 +11,11 @@ import pytest
 from proof.broken import Broken
 from proof.messages.mutants import MUTANTS
 from proof.model.checking import ROOM
+from proof.model.rows import Rows
 from proof.model.traces import Event, Player, replay, traces
 from proof.virtual_time import virtual_time
+from tasksapp.jobs.running_job import RunningJob
+from tasksapp.models import Job, Transition
 from tests.property_sizes import examples
 
 NewPlayer = Callable[[str], Player]
@@ -68,6 +71,7 @@ def test_a_mistake_in_the_scripts_is_found(new_player: NewPlayer, name: str) -> 
             replay(trace, new_player("lease"))
 
 
+@pytest.mark.sqlite_only  # PostgreSQL's claim looks for it in its own statement
 def test_a_claim_that_looks_for_no_tombstone_is_found(new_player: NewPlayer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasksapp.sql.claim_jobs.resolved_ids", lambda *_, **__: set())
 
@@ -82,3 +86,23 @@ def test_a_lost_worker_whose_row_stays_is_found(new_player: NewPlayer, monkeypat
     with pytest.raises(Broken, match="returns_lost"):
         for trace in traces("handover", range(100)):
             replay(trace, new_player("handover"))
+
+
+def test_an_outcome_that_is_not_guarded_by_its_lease_is_found(
+    new_player: NewPlayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that lost its lease writes while another runs the job, and is believed."""
+    finish = Rows.finish
+
+    def with_the_rows_token(self: Rows, job: RunningJob, transition: Transition) -> int:
+        row = Job.objects.get(id=job.id)
+        return finish(self, job if row.lease_token is None else RunningJob.of(row, token=row.lease_token), transition)
+
+    monkeypatch.setattr(Rows, "finish", with_the_rows_token)
+
+    with pytest.raises(Broken, match="and the model otherwise") as broken:
+        for trace in traces("handover", range(1, 300)):
+            replay(trace, new_player("handover"))
+
+    last = str(broken.value).splitlines()[-1]
+    assert ": 0 running " in last, "the model refuses it, and leaves the row to the other"
