@@ -36,9 +36,17 @@ register()
 
 load_profile()
 
+LEAN_PROCESSES = str(ROOT / "tests" / "lean_processes")
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_serialized_rollback"}
 HOUSE = ROOT / "tests" / "house"
 ALLOWED_SKIP = "cannot run here:"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Processes that tests start are lean; those that run the tests are not."""
+    starts_test_processes = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    if not starts_test_processes:
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [LEAN_PROCESSES, os.environ.get("PYTHONPATH")]))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -67,7 +67,7 @@ def patience(broker: str, tmp_path: Path) -> dict[str, str]:
         "PATIENCE_BROKER": broker,
         "PATIENCE_DATABASE": str(tmp_path / "patience.sqlite3"),
         "DJANGO_SETTINGS_MODULE": "patience.settings",
-        "PYTHONPATH": str(PROJECT.parent / "task_project"),
+        "PYTHONPATH": os.pathsep.join([str(PROJECT.parent / "task_project"), os.environ["PYTHONPATH"]]),
     }
     environment = {**os.environ, **own}
 

@@ -29,7 +29,7 @@ def environment(redis_server: RedisServer, redis_client: redis.Redis, tmp_path: 
         "SHOP_DATABASE": str(tmp_path / "shop.sqlite3"),
         "SHOP_ORDER_TIMEOUT_SECONDS": "2",
         "DJANGO_SETTINGS_MODULE": "shop.settings",
-        "PYTHONPATH": str(SHOP),
+        "PYTHONPATH": os.pathsep.join([str(SHOP), os.environ["PYTHONPATH"]]),
     }
     return {**os.environ, **own}
 

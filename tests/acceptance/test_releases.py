@@ -79,7 +79,7 @@ class Releases:
             "PARCELS_BROKER": self.broker,
             "PARCELS_DATABASE": str(self.folder / DATABASE),
             "DJANGO_SETTINGS_MODULE": "parcels.settings",
-            "PYTHONPATH": str(PROJECT),
+            "PYTHONPATH": os.pathsep.join([str(PROJECT), os.environ["PYTHONPATH"]]),
         }
         return {**os.environ, **own}
 
