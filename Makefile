@@ -14,9 +14,8 @@ WORKERS ?= 6
 OPENAPI_LINTERS := @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3
 # Requests that `make fuzz` makes up for each operation, on each database, beside some 4 000 at the bounds of the schema.
 EXAMPLES ?= 60
-# Rounds of `make race`: of limits, and of resolves in each order.
+# Rounds of `make race`: so many of limits, and 50 times as many of resolves in each order.
 ROUNDS ?= 200
-RACES ?= 10000
 # Histories that `make simulate` plays, the first by this seed.
 COUNT ?= 2000
 SEED ?= 1
@@ -111,7 +110,7 @@ pictures: $(VENV)/.dev ## the pictures of docs/images; NAME=all: each page in ea
 
 race: $(VENV)/.dev ## set limits, and resolve jobs, beside claims: is any exceeded, or called (minutes)
 	DELAYHUB_ROUNDS=$(ROUNDS) $(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/tasksapp/biz_types/test_gates_races.py
-	DELAYHUB_ROUNDS=$(ROUNDS) DELAYHUB_RACES=$(RACES) DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -q -n 0 --timeout 3600 \
+	DELAYHUB_ROUNDS=$(ROUNDS) DELAYHUB_RACES=$$((50 * $(ROUNDS))) DELAYHUB_TEST_DATABASE=postgresql $(BIN)/python -m pytest -q -n 0 --timeout 3600 \
 		tests/integration/tasksapp/biz_types/test_gates_races.py tests/integration/tasksapp/jobs/test_resolving_races.py
 
 matrix: $(VENV)/.dev ## Celery's tests on other versions of what it stands on (an hour)

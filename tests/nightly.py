@@ -54,7 +54,7 @@ MIDDLE = {
     "fuzz-messages": "MESSAGES=3000",
     "matrix": "ROWS=oldest newest",
     "mutants": "COUNT=2000",
-    "race": "ROUNDS=40 RACES=2000",
+    "race": "ROUNDS=40",
     "simulate": "COUNT=20000",
 }
 
