@@ -61,7 +61,7 @@ quick: $(VENV)/.dev ## a minute: unit tests but slow ones, and those of what cha
 	@$(BIN)/python -m tests.quick "$(SINCE)" -n 2 $(TESTS)
 
 # Tests of how long something takes run alone, and first: their process compiles the tests for the others.
-test: $(VENV)/.dev ## all tests on SQLite, and those of SQL on PostgreSQL (eight minutes)
+test: $(VENV)/.dev ## all tests on SQLite, and those of SQL on PostgreSQL (ten minutes)
 	$(PYTEST) -n 0 -m "timing and not nightly" $(TESTS)
 	$(PYTEST) -n $(WORKERS) -m "not timing and not check and not nightly" $(TESTS)
 	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(WORKERS) -m "database and not timing and not check and not nightly" $(or $(TESTS),$(ON_POSTGRESQL))
