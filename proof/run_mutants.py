@@ -24,7 +24,7 @@ def catch(mutant: Mutant, server: RedisServer, *, most: int) -> tuple[int, Failu
         LookupError: no script has the text that it replaces, so nothing was tried.
     """
     with virtual_time(mutant.change):
-        player = Player(redis.Redis(port=server.port), redis.Redis(port=server.port, db=1), Met())
+        player = Player(redis.Redis(port=server.port), Met())
         for seed in range(1, most + 1):
             failure = player.play(Plan.drawn(seed))
             if failure is not None:

@@ -23,13 +23,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="simulate", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="of the first history (default: 1)")
     parser.add_argument("--count", type=int, default=2000, help="of histories (default: 2000)")
-    parser.add_argument("--tell", action="store_true", help="tell the story of each, whether or not it breaks a law")
     options = parser.parse_args()
     met = Met()
     failures: dict[str, Failure] = {}
     began = time.monotonic()
     with virtual_time(), RedisServer() as server:
-        player = Player(redis.Redis(port=server.port), redis.Redis(port=server.port, db=1), met)
+        player = Player(redis.Redis(port=server.port), met)
         for seed in range(options.seed, options.seed + options.count):
             failure = player.play(Plan.drawn(seed))
             if failure is not None and failure.broken.kind not in failures:

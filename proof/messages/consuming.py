@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 from delayhub.engine import Claimed
 from delayhub.engine.claim import Claim
@@ -270,7 +271,7 @@ def extend(world: World, chance: random.Random) -> None:
     for held in holding:
         message = world.owner(held)
         if message is not None and held.name in extended and message.grant:
-            message.grant = type(message.grant)(consumer, held.token, world.now_ms + LEASE_MS)
+            message.grant = replace(message.grant, until_ms=world.now_ms + LEASE_MS)
         elif message is not None and message.is_held(world.now_ms) and held.name not in extended:
             raise Broken(f"not extended for the one who holds it: {held.name}")
         elif held.name in extended and not any(world.owner(other) for other in holding if other.name == held.name):
@@ -286,8 +287,7 @@ def retry(world: World, chance: random.Random) -> None:
             return
         again = Message(message.base, message.task, message.flow_key, message.step, 0, 0)
         if message.unique is not None:
-            unique = message.unique
-            again.unique = type(unique)(key=unique.key, until=unique.until, when_taken=WhenTaken.CONTINUE)
+            again.unique = replace(message.unique, when_taken=WhenTaken.CONTINUE)
         store(world, chance, again)
         message.has_passed_key = again.unique is not None and world.has_key(again)
         if world.owner(held) is None and world.has_gone_back:

@@ -13,6 +13,7 @@ from proof.messages import consuming, producing
 from proof.messages.places import check_nothing_left
 from proof.messages.world import Setting, World
 from proof.met import Met
+from proof.shortest import shortest
 
 Verb = Callable[[World, random.Random], None]
 
@@ -106,17 +107,16 @@ class Player:
 
     Args:
         client: of an empty server, which reads the run's clock.
-        earlier: of another database of it.
         met: what all histories of the run came by.
     """
 
-    def __init__(self, client: redis.Redis, earlier: redis.Redis, met: Met) -> None:
-        self.client, self.earlier, self.met = client, earlier, met
+    def __init__(self, client: redis.Redis, met: Met) -> None:
+        self.client, self.met = client, met
         self.verbs = 0
 
     def play(self, plan: Plan) -> Failure | None:
         """How a history went wrong; None where it kept all laws."""
-        world = World(self.client, self.earlier, plan.setting, self.met)
+        world = World(self.client, plan.setting, self.met)
         try:
             for step in plan.steps:
                 self._act(world, step)
@@ -138,18 +138,18 @@ class Player:
 
     def shrink(self, failure: Failure) -> Failure:
         """The shortest history found that breaks the same law: steps are left out as long as it does."""
-        size = len(failure.plan.steps) // 2
-        while size:
-            first = 0
-            while first < len(failure.plan.steps):
-                steps = failure.plan.steps
-                shorter = self.play(replace(failure.plan, steps=steps[:first] + steps[first + size :]))
-                if shorter is not None and shorter.broken.kind == failure.broken.kind:
-                    failure = shorter
-                else:
-                    first += size
-            size //= 2
-        return failure
+        found = failure
+
+        def fails(steps: Sequence[Step]) -> bool:
+            nonlocal found
+            shorter = self.play(replace(failure.plan, steps=tuple(steps)))
+            if shorter is None or shorter.broken.kind != failure.broken.kind:
+                return False
+            found = shorter
+            return True
+
+        shortest(failure.plan.steps, fails)
+        return found
 
 
 def drain(world: World) -> None:

@@ -14,6 +14,7 @@ from proof.broken import Broken
 from proof.messages.ledger import Grant, Ledger, Message, State
 from proof.messages.places import check_places
 from proof.met import Met, Sometimes
+from proof.snapshot import Snapshot, go_back, snapshot
 from proof.virtual_time import VirtualTime
 
 CONSUMERS = 3
@@ -64,20 +65,19 @@ class World:
 
     Args:
         client: of an empty server, which reads the run's clock.
-        earlier: of another database of the server, for the state to which Redis may go back.
         setting: what this history has.
         met: what the run has come by.
     """
 
-    def __init__(self, client: redis.Redis, earlier: redis.Redis, setting: Setting, met: Met) -> None:
+    def __init__(self, client: redis.Redis, setting: Setting, met: Met) -> None:
         client.flushall()
-        self.client, self.earlier, self.setting, self.met = client, earlier, setting, met
+        self.client, self.setting, self.met = client, setting, met
         self.time = VirtualTime(client)
         options = EngineOptions(max_strikes=setting.max_strikes, lease_seconds=LEASE_MS / 1000)
         self.queues = [DelayQueue(client, "q", options=options) for _ in range(CONSUMERS)]
         self.held: list[list[Held]] = [[] for _ in range(CONSUMERS)]
         self.ledger = Ledger()
-        self.saved: Ledger | None = None
+        self.saved: tuple[Snapshot, Ledger] | None = None
         self.published = 0
         self.has_gone_back = False
         self.at_once: dict[str, int] = {}
@@ -149,16 +149,16 @@ class World:
 
     def save(self) -> None:
         """Keeps the present state as one to which Redis may go back."""
-        _copy(self.client, self.earlier)
-        self.saved = copy.deepcopy(self.ledger)
+        self.saved = snapshot(self.client), copy.deepcopy(self.ledger)
 
     def go_back(self) -> bool:
         """Redis loses what came since it was saved; consumers keep what they believe. False: none was saved."""
-        if self.saved is None or not self.setting.goes_back:
+        if self.saved is None:
             return False
+        earlier, ledger = self.saved
         lost = {held for holding in self.held for held in holding if self.owner(held)}
-        _copy(self.earlier, self.client)
-        self.ledger = copy.deepcopy(self.saved)
+        go_back(self.client, earlier)
+        self.ledger = copy.deepcopy(ledger)
         self.ledger.next_start_ms.clear()
         self.time.move(1)  # no server takes another's place within the ms; tokens of leases rely on that
         self.has_gone_back = True
@@ -221,13 +221,3 @@ class World:
             ]
             if len(flying) > most:
                 raise Broken(f"more at once than may be: {len(flying)} of {message.task}, {flying}")
-
-
-def _copy(source: redis.Redis, target: redis.Redis) -> None:
-    """Makes one database of the server like another."""
-    database = target.connection_pool.connection_kwargs["db"]
-    target.flushdb()
-    with source.pipeline(transaction=False) as pipeline:
-        for key in source.keys("*"):
-            pipeline.copy(key, key, destination_db=database)
-        pipeline.execute()

@@ -10,7 +10,8 @@ from delayhub.engine import DelayQueue, EngineOptions, Entry, Place
 from delayhub.engine.limits import SET_AT_ONCE, Limit, set_limits
 from proof.broken import Broken
 from proof.model.traces import Event
-from proof.virtual_time import CLOCK, VirtualTime
+from proof.snapshot import Snapshot, go_back, snapshot
+from proof.virtual_time import VirtualTime
 
 LEASE_MS = 10_000
 NAME = "m1"
@@ -31,7 +32,7 @@ class LeasePlayer:
         set_limits(self._queue, SET_AT_ONCE, {"shop.once": Limit(2)})
         self._tokens: list[int] = []
         self._mine: dict[int, int] = {}
-        self._saved: dict[bytes, bytes] = {}
+        self._saved: Snapshot = {}
         self._published = 0
 
     def play(self, event: Event) -> tuple[str, ...]:
@@ -67,14 +68,11 @@ class LeasePlayer:
         return 1
 
     def _saves(self, _: int) -> int:
-        keys = [key for key in cast("list[bytes]", self._client.keys("*")) if key != CLOCK.encode()]
-        self._saved = {key: cast("bytes", self._client.dump(key)) for key in keys}
+        self._saved = snapshot(self._client)
         return 1
 
     def _goes_back(self, _: int) -> int:
-        self._client.flushdb()
-        for key, value in self._saved.items():
-            self._client.restore(key, 0, value)
+        go_back(self._client, self._saved)
         self._time.write()
         return 1
 

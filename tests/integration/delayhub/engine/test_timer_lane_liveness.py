@@ -7,25 +7,24 @@ many are tried and with which number they begin: ``DELAYHUB_LIVENESS_RUNS``, ``D
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from random import Random
 from typing import Any, cast
 
 import pytest
 import redis
 
-from delayhub.engine import Gate, Lease, TimerLane, ensure_keys, timer_lane
-from delayhub.engine.scripts import Script, script
+from delayhub.engine import Gate, Lease, TimerLane
+from proof.shortest import shortest
+from proof.virtual_time import VirtualTime, virtual_time
 from tests.property_sizes import examples
 
 RUNS = int(os.environ.get("DELAYHUB_LIVENESS_RUNS", examples(50)))
 FIRST = int(os.environ.get("DELAYHUB_LIVENESS_FIRST", "0"))
-LANE, QUEUE, CLOCK = "timers", "q", "@test-clock"
+LANE, QUEUE = "timers", "q"
 #: A claim may come so much later than a timer could pass: the interval of its rate, that of its key, and what gathers
 #: permits.
 SLACK_MS = 20 + 20 + 2 * 10
@@ -51,18 +50,14 @@ VERBS = {
 Step = tuple[str, dict[str, Any]]
 
 
-def test_whatever_limits_let_pass_is_claimed_in_time(
-    redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (timer_lane, ensure_keys):
-        monkeypatch.setattr(module, "script", at_simulated_time)
-
-    for number in range(FIRST, FIRST + RUNS):
-        history = made_up(Random(number))
-        if failure(history, redis_client):
-            history = shortest(history, redis_client)
-            steps = "\n".join(f"{verb} {values}" for verb, values in history)
-            pytest.fail(f"history {number}, in short:\n{steps}\n{failure(history, redis_client)}")
+def test_whatever_limits_let_pass_is_claimed_in_time(redis_client: redis.Redis) -> None:
+    with virtual_time():
+        for number in range(FIRST, FIRST + RUNS):
+            history: Sequence[Step] = made_up(Random(number))
+            if failure(history, redis_client):
+                history = shortest(history, lambda steps: failure(steps, redis_client) is not None)
+                steps = "\n".join(f"{verb} {values}" for verb, values in history)
+                pytest.fail(f"history {number}, in short:\n{steps}\n{failure(history, redis_client)}")
 
 
 def made_up(random: Random) -> list[Step]:
@@ -85,7 +80,7 @@ def _values(random: Random) -> dict[str, Any]:
     }
 
 
-def failure(history: list[Step], client: redis.Redis) -> AssertionError | None:
+def failure(history: Sequence[Step], client: redis.Redis) -> AssertionError | None:
     """What is wrong after some step of the history, or with its end."""
     scene = Scene(client)
     try:
@@ -96,28 +91,6 @@ def failure(history: list[Step], client: redis.Redis) -> AssertionError | None:
     except AssertionError as error:
         return error
     return None
-
-
-def shortest(history: list[Step], client: redis.Redis) -> list[Step]:
-    """The history without the steps that it fails without, too."""
-    size = len(history) // 2
-    while size:
-        at = 0
-        while at < len(history):
-            shorter = history[:at] + history[at + size :]
-            if failure(shorter, client):
-                history = shorter
-            else:
-                at += size
-        size //= 2
-    return history
-
-
-@cache
-def at_simulated_time(name: str) -> Script:
-    """The script with its clock replaced by the test's."""
-    source = script(name).source.replace("redis.call('TIME')", f"redis.call('HMGET', '{CLOCK}', 's', 'us')")
-    return replace(script(name), source=source, sha=hashlib.sha1(source.encode()).hexdigest())
 
 
 @dataclass
@@ -138,7 +111,7 @@ class Scene:
         self.client = client
         self.lane = TimerLane(client, LANE)
         self.keys = self.lane.keys.queue(QUEUE)
-        self.now = 1_800_000_000_000
+        self.time = VirtualTime(client)
         self.jobs: dict[str, Live] = {}
         self.held: list[Lease] = []
         #: Jobs whose slots were not freed, since their workers died; and until when keys are paused.
@@ -147,11 +120,11 @@ class Scene:
         self.gate = Gate()
         #: When the next claim asks for the gate again, where the last one was not heard.
         self.asks_again = 0
-        self.move(0)
 
-    def move(self, ms: int) -> None:
-        self.now += ms
-        self.client.hset(CLOCK, mapping={"s": self.now // 1000, "us": self.now % 1000 * 1000})
+    @property
+    def now(self) -> int:
+        """The time of the history."""
+        return self.time.now_ms
 
     # ------------------------------------------------------------ verbs
 
@@ -161,7 +134,7 @@ class Scene:
             self.lane.ensure(QUEUE, [(name, self.now + wait)], key=key, step=step)
 
     def time_passes(self, *, passes: int, **_: Any) -> None:
-        self.move(passes)
+        self.time.move(passes)
 
     def claim(self, *, limit: int, choice: float, **_: Any) -> None:
         """A third of the replies is lost, and with them what is known of the leases, which run out."""
@@ -223,7 +196,7 @@ class Scene:
     def flush(self, *, choice: float, **_: Any) -> None:
         """Redis forgets everything, and the loader brings it again; the gate may be left to a worker that claims."""
         self.client.flushall()
-        self.move(0)
+        self.time.write()
         self.lost.clear()
         self.held.clear()
         self.asks_again = 0
@@ -276,7 +249,7 @@ class Scene:
             assert empty < MOST_EMPTY, "claims are called for nothing"
             self.check_agenda()
             at = cast("float", self.client.zscore(self.lane.keys.agenda, QUEUE) or self.now)
-            self.move(max(0, int(at) - self.now))
+            self.time.move(max(0, int(at) - self.now))
 
     # ------------------------------------------------------------ what there is
 

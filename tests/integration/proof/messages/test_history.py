@@ -21,16 +21,10 @@ FEW = [
 ]
 
 
-@pytest.fixture
-def earlier(redis_client: redis.Redis) -> redis.Redis:
-    """A client of another database of the server."""
-    return redis.Redis(port=redis_client.connection_pool.connection_kwargs["port"], db=1)
-
-
-def test_histories_keep_all_laws(redis_client: redis.Redis, earlier: redis.Redis) -> None:
+def test_histories_keep_all_laws(redis_client: redis.Redis) -> None:
     met = Met()
     with virtual_time():
-        player = Player(redis_client, earlier, met)
+        player = Player(redis_client, met)
         failures = [failure for seed in range(examples(250)) if (failure := player.play(Plan.drawn(seed)))]
 
     assert [(failure.plan.seed, str(failure.broken)) for failure in failures] == []
@@ -39,13 +33,11 @@ def test_histories_keep_all_laws(redis_client: redis.Redis, earlier: redis.Redis
 
 @pytest.mark.heals  # what the mistakes leave behind
 @pytest.mark.parametrize("name", FEW)
-def test_a_mistake_in_the_scripts_is_caught_and_told_in_few_lines(
-    redis_client: redis.Redis, earlier: redis.Redis, name: str
-) -> None:
+def test_a_mistake_in_the_scripts_is_caught_and_told_in_few_lines(redis_client: redis.Redis, name: str) -> None:
     (mutant,) = [mutant for mutant in MUTANTS if mutant.name == name]
 
     with virtual_time(mutant.change):
-        player = Player(redis_client, earlier, Met())
+        player = Player(redis_client, Met())
         failure = next(failure for seed in range(200) if (failure := player.play(Plan.drawn(seed))))
         shortest = player.shrink(failure)
 
@@ -53,11 +45,11 @@ def test_a_mistake_in_the_scripts_is_caught_and_told_in_few_lines(
     assert len(shortest.story) < 15, "\n".join(shortest.story)
 
 
-def test_a_history_is_the_same_each_time(redis_client: redis.Redis, earlier: redis.Redis) -> None:
+def test_a_history_is_the_same_each_time(redis_client: redis.Redis) -> None:
     (mutant,) = [mutant for mutant in MUTANTS if mutant.name == "a claim comes one ms early"]
 
     with virtual_time(mutant.change):
-        player = Player(redis_client, earlier, Met())
+        player = Player(redis_client, Met())
         stories = [failure.story for _ in range(2) if (failure := player.play(Plan.drawn(1)))]
 
     assert len(stories) == 2
