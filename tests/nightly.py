@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.run import runs
+from delayhub.clock import SystemClock
 from tests.repository import ROOT
 
 LOGS = ROOT / "var" / "nightly"
@@ -87,6 +88,7 @@ def steps(workers: int) -> list[Step]:
     """All of them, in order."""
     pytest = (sys.executable, "-m", "pytest", "-q", "--timeout=3600")
     postgresql = {**MANY_EXAMPLES, "DELAYHUB_TEST_DATABASE": "postgresql", "DELAYHUB_OVERLAP_RACES": "1000"}
+    others = {"SEED": str(SystemClock().now_ms() // 1000)}  # other histories than those of the night before
     return [
         Step("check", ("make", "check")),
         Step("timing", (*pytest, "-n0", "-m", "timing")),
@@ -96,7 +98,7 @@ def steps(workers: int) -> list[Step]:
             Step(f"chaos-{name}", ("make", "chaos", f"NAME={name}", f"OPTIONS={CHAOS.get(name, '')}"))
             for name in runs("chaos")
         ),
-        *(Step(target, ("make", target, *filter(None, [MIDDLE.get(target)]))) for target in heavy_targets()),
+        *(Step(target, ("make", target, *filter(None, [MIDDLE.get(target)])), others) for target in heavy_targets()),
     ]
 
 
