@@ -30,8 +30,8 @@ local function offer(q, lane, m)
   end
   local replaced = victim and redis.call('HGET', q .. PAYLOAD, victim)
   local name = store(q, m)
-  -- The message of a task that runs, and publishes itself once more (a retry), takes the key along; but not where a lease of its
-  -- own was lost: whoever publishes may be the one that lost it, while another runs it under the key.
+  -- The message of a task that runs, and publishes itself once more (a retry), takes the key along; but not where one of its
+  -- leases was lost: the publisher may be the consumer that lost it, while another one runs the message under the key.
   local continues = m.mode == 'continue' and is_held and base_name(q, holder) == m.id
   if not holder or victim == holder or continues and redis.call('HEXISTS', q .. LOST, holder) == 0 then
     give_key(q, m.key, name, m.about)
