@@ -52,7 +52,7 @@ ANSWERED = {
     "May I run two beats?": ("celery/schedules.md", "beat"),
     "Can periodic tasks stand in the database?": ("celery/schedules.md", "DatabaseScheduler"),
     "How do I publish thousands of tasks quickly?": ("celery/many.md#publishing-many-tasks", "publish_many"),
-    "How much memory does a waiting task take?": ("celery/many.md#compact-messages", "357 bytes"),
+    "How much memory does a waiting task take?": ("celery/many.md#compact-messages", "1 101 bytes plain"),
     "How do I move from `redis://` without losing a task?": ("celery/moving.md#moving-over", "import-redis"),
     "How do I go back?": ("celery/moving.md#moving-back", "export-redis"),
     "Can a Redis Cluster be the broker?": ("celery/cluster.md", "delayhub-cluster"),
