@@ -53,7 +53,7 @@ PYTEST = sh -c '$(BIN)/python -m pytest "$$@" || [ $$? -eq 5 ]' pytest
 
 # Where statements are written, and the verbs that all others stand on: these rooms run on PostgreSQL too, and files with a
 # test of PostgreSQL alone. The others do that at night.
-ROOMS_ON_POSTGRESQL := $(addprefix tests/integration/tasksapp/,access jobs models operations series sql)
+ROOMS_ON_POSTGRESQL := $(addprefix tests/integration/tasksapp/,access jobs models operations series sql transfer)
 ON_POSTGRESQL = $(ROOMS_ON_POSTGRESQL) $(filter-out $(addsuffix /%,$(ROOMS_ON_POSTGRESQL)), \
 	$(shell grep -rl --include='test_*.py' 'mark\.postgresql_only' tests/integration))
 

@@ -26,6 +26,9 @@ DEFAULT_LANE = "delayhub.timers"
 #: What a lane's name is made of: commas divide the names in a worker's ``-Q``, and braces mean something in Redis keys.
 _LANE = re.compile(r"[A-Za-z0-9._:@-]{1,100}")
 
+#: Short, since the beginning of a key names it, and a proxy finds it there.
+_CELL = re.compile(r"[a-z0-9]{1,4}")
+
 #: A pattern of names, after the code of a tenant (or a pattern of codes) where it is for another than the default one.
 _PATTERN = re.compile(r"(?:[a-z0-9*?][a-z0-9._*?-]*/)?[^/\s]+")
 #: Tasks to which no biz type leads, whatever is allowed: those that deliver jobs, and those that run other tasks.
@@ -99,6 +102,7 @@ class Options:
         metrics_networks: networks from which the metrics may be read without a token, such as ``10.1.0.0/16``.
         metrics_biz_types: biz types that have series of their own in the metrics; those beyond are added up.
         api_authentication: dotted names of the API's authentication classes; empty: sessions and API keys.
+        cell: this site's name where it is one of several, such as ``c2``: its new API keys begin with it.
         schema_access: who may read the API's OpenAPI document: ``callers`` (and people in the admin) or ``anyone``.
     """
 
@@ -145,6 +149,7 @@ class Options:
     metrics_networks: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
     metrics_biz_types: Annotated[int, Limits(0, 10_000)] = 200
     api_authentication: Annotated[tuple[str, ...], Secrecy.OPEN] = ()
+    cell: Annotated[str | None, Secrecy.OPEN] = None
     schema_access: Annotated[Literal["callers", "anyone"], Secrecy.OPEN] = "callers"
 
     def __repr__(self) -> str:
@@ -234,7 +239,8 @@ def _complaints_about(key: str, value: Any, kind: Any, limits: Limits | None) ->
         return [] if value in words else [f"{label} must be one of {list(words)}, got {value!r}"]
     if value is not None and not isinstance(value, str):
         return [f"{label} must be a string or None, {got}"]
-    return []
+    is_wrong = key == "CELL" and value is not None and not _CELL.fullmatch(value)
+    return [f"{label} must be one to four of a-z and 0-9, such as 'c2', {got}"] if is_wrong else []
 
 
 def _number_complaints(label: str, value: Any, kind: type, limits: Limits | None) -> list[str]:

@@ -27,7 +27,8 @@
         ├── StaleKey          the API key has changed since the caller read it
         ├── TaskRefused       the project does not let jobs of the biz type lead to that task, or to that queue
         ├── InvalidBizType    a biz type has values that none can have
-        └── CodeTaken         there is a biz type of that code
+        ├── CodeTaken         there is a biz type of that code
+        └── InvalidExport     a file cannot be taken in as the export of a tenant
 """
 
 from __future__ import annotations
@@ -272,3 +273,7 @@ class CodeTaken(JobError):
     def __init__(self, code: str) -> None:
         super().__init__(f"there is a biz type {code!r} already")
         self.code = code
+
+
+class InvalidExport(JobError, ValueError):
+    """A file is not the whole export of a tenant, or holds what this site cannot take in; the message says what."""

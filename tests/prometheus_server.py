@@ -32,7 +32,7 @@ def program(name: str) -> str:
 
 def without_variables(query: str) -> str:
     """A query of the board as Prometheus takes it."""
-    return re.sub(r"\$(tenant|biz_type)\b", ".*", query.replace("$__rate_interval", "1m"))
+    return re.sub(r"\$(cell|tenant|biz_type)\b", ".*", query.replace("$__rate_interval", "1m"))
 
 
 class PrometheusServer:

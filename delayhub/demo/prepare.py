@@ -51,7 +51,7 @@ def keep_admin(name: str, *, password: str) -> None:
 def keep_api_key(name: str, *, key: str) -> None:
     """Creates the API key, which may do everything, unless there is one of that name, or one that was renamed."""
     keys: Any = apps.get_model("tasksapp", "ApiKey")
-    prefix = key[: import_string("tasksapp.access.keys.PREFIX_LENGTH")]
+    prefix = import_string("tasksapp.access.keys.prefix_of")(key)
     if not keys.objects.filter(Q(name=name) | Q(prefix=prefix)).exists():
         scopes = import_string("tasksapp.models.api_key.Scope").values
         import_string("tasksapp.access.keys.issue_key")(name, key=key, scopes=scopes)

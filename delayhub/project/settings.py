@@ -245,5 +245,6 @@ DELAYHUB: dict[str, Any] = {
     "METRICS_TOKENS": env.names("METRICS_TOKENS"),
     "METRICS_NETWORKS": env.names("METRICS_NETWORKS"),
     "METRICS_BIZ_TYPES": env.number("METRICS_BIZ_TYPES", 200),
+    "CELL": env.text("CELL") or None,
     "SCHEMA_ACCESS": env.choice("SCHEMA_ACCESS", "callers", among=frozenset({"callers", "anyone"})),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import secrets
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,13 +15,16 @@ from delayhub.failure_limit import FailureLimit
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
+from tasksapp.conf import options
 from tasksapp.models import ApiKey, BizType
 from tasksapp.sql.find_api_key import StoredKey, find_api_keys
 
 #: Every key begins like this, so that scanners recognise a leaked one.
 MARK = "dh_"
-#: Characters of a key that are stored as they are, to find its row by.
-PREFIX_LENGTH = 11
+#: How a key begins that names its cell. No random part has a dot.
+_CELL = re.compile(re.escape(MARK) + r"[a-z0-9]{1,4}\.")
+#: Characters of the random part that are stored as they are, to find its row by.
+_PREFIX_LENGTH = 8
 logger = logging.getLogger(__name__)
 #: Wrong keys of one address after which it is asked to wait, and how long they count, from the first of them.
 MOST_WRONG, WRONG_SECONDS = 20, 60.0
@@ -98,7 +102,7 @@ def _with_codes(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 def set_key(row: ApiKey, key: str) -> None:
     """Makes ``key`` the row's key; the row keeps its prefix and its hash. The caller saves the row."""
-    row.prefix, row.hashed_key = key[:PREFIX_LENGTH], hash_key(key)
+    row.prefix, row.hashed_key = prefix_of(key), hash_key(key)
 
 
 def find_key(key: str) -> StoredKey | None:
@@ -108,7 +112,7 @@ def find_key(key: str) -> StoredKey | None:
     """
     if not (key.isascii() and key.isprintable()):
         return None  # no database need read what no key can be
-    rows = find_api_keys(key[:PREFIX_LENGTH], using=router.db_for_write(ApiKey))
+    rows = find_api_keys(prefix_of(key), using=router.db_for_write(ApiKey))
     hashed = hash_key(key)
     for row in rows:
         if secrets.compare_digest(row.hashed_key, hashed):
@@ -117,8 +121,15 @@ def find_key(key: str) -> StoredKey | None:
 
 
 def new_key() -> str:
-    """A key of 256 random bits."""
-    return MARK + secrets.token_urlsafe(32)
+    """A key of 256 random bits, which names the cell that made it, where this site is one of several."""
+    cell = options().cell
+    return f"{MARK}{cell}.{secrets.token_urlsafe(32)}" if cell else MARK + secrets.token_urlsafe(32)
+
+
+def prefix_of(key: str) -> str:
+    """How the key begins; what finds its row."""
+    cell = _CELL.match(key)
+    return key[: (cell.end() if cell else len(MARK)) + _PREFIX_LENGTH]
 
 
 def hash_key(key: str) -> str:

@@ -53,8 +53,7 @@ def lay_tombstones(untils: Mapping[int, datetime], *, biz_id: str, now: datetime
     """
     # In one order, so that two of them never wait for each other.
     ordered = sorted(untils)
-    unmarked = BizType.objects.using(using).filter(id__in=ordered, has_tombstones=False)
-    is_first = unmarked.update(has_tombstones=True) > 0
+    is_first = mark_first_tombstones(ordered, using=using)
     rows = [Tombstone(biz_type_id=number, biz_id=biz_id, at=now, until=untils[number], by=by) for number in ordered]
     table = Tombstone.objects.using(using)
     table.bulk_create(rows, ignore_conflicts=True)
@@ -62,6 +61,12 @@ def lay_tombstones(untils: Mapping[int, datetime], *, biz_id: str, now: datetime
         same = table.filter(biz_type_id=row.biz_type_id, biz_id=biz_id)
         same.filter(until__lt=row.until).update(until=row.until, at=now, by=by)
     return is_first
+
+
+def mark_first_tombstones(biz_type_ids: Iterable[int], *, using: str) -> bool:
+    """Lets claims look for tombstones of those biz types; whether they did not for one of them."""
+    unmarked = BizType.objects.using(using).filter(id__in=biz_type_ids, has_tombstones=False)
+    return unmarked.update(has_tombstones=True) > 0
 
 
 def lift_tombstones(biz_type_ids: Iterable[int], *, biz_id: str, using: str) -> int:

@@ -125,6 +125,20 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "the rows show on the pages",
     ),
+    **{
+        f"tasksapp/transfer/{module}.py": (
+            "tests/integration/tasksapp/transfer/test_importer.py",
+            "rows and their secrets go there and back",
+        )
+        for module in ("record", "transfer_key")
+    },
+    **{
+        f"tasksapp/management/{module}.py": (
+            "tests/integration/tasksapp/management/commands/test_export_jobs.py",
+            "what one command writes the other reads",
+        )
+        for module in ("commands/import_jobs", "transfer_key")
+    },
     "tasksapp/maintenance/resealer.py": (
         "tests/integration/tasksapp/management/commands/test_reseal.py",
         "the command runs it",

@@ -54,6 +54,7 @@ NO_LANE = "DELAYHUB['LANES'] must be names of Celery queues, of letters, digits 
             "DELAYHUB['METRICS_TOKENS'] has a token of fewer than 16 characters: `openssl rand -hex 32` makes one",
         ),
         ({"REDIS_URL": 6379}, "DELAYHUB['REDIS_URL'] must be a string or None, got a value of type int"),
+        ({"CELL": "Frankfurt"}, "DELAYHUB['CELL'] must be one to four of a-z and 0-9, such as 'c2', got 'Frankfurt'"),
         # one of a few words
         ({"SCHEMA_ACCESS": "all"}, "DELAYHUB['SCHEMA_ACCESS'] must be one of ['callers', 'anyone'], got 'all'"),
         ({"SCHEMA_ACCESS": None}, "DELAYHUB['SCHEMA_ACCESS'] must be one of ['callers', 'anyone'], got None"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
@@ -29,6 +31,20 @@ def test_a_key_with_the_same_prefix_or_a_disabled_one_is_not_found() -> None:
     assert find_key(key[:-1] + "?") is None
     ApiKey.objects.update(enabled=False)
     assert find_key(key) is None
+
+
+def test_a_key_names_the_cell_that_made_it(settings: Any) -> None:
+    before = issue_key("before").key
+    settings.DELAYHUB = {**settings.DELAYHUB, "CELL": "c234"}
+
+    key = issue_key("shop").key
+
+    assert key.startswith("dh_c234.")
+    row = ApiKey.objects.get(name="shop")
+    assert row.prefix == key[:16]
+    found = [find_key(each) for each in (key, before)]
+    assert [each.name for each in found if each] == ["shop", "before"]
+    assert find_key(key.replace("dh_c234.", "dh_c1.")) is None
 
 
 @pytest.mark.parametrize("key", ["", "dh_\x00", "dh_ä", "dh_\ud800", "dh_" + "x" * 100_000])

@@ -1,0 +1,112 @@
+"""``manage.py export_jobs`` and ``import_jobs``: what one prints the other takes in, or says why not."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.management import CommandError, call_command
+
+from tasksapp import jobs
+from tasksapp.models import BizType, Job, Tenant
+from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.commands import run_command
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def acme(settings: Any, make_biz_type: MakeBizType) -> Tenant:
+    """A tenant with one biz type, that has a secret, and two jobs."""
+    settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": [Fernet.generate_key().decode()]}
+    tenant = Tenant.objects.create(code="acme")
+    make_biz_type("order.close", tenant=tenant, auth="basic", auth_secret="user:password")
+    for _ in range(2):
+        jobs.create("order.close", tenant="acme", delay=60)
+    return tenant
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> str:
+    """A file with a transfer_key, as somebody types it."""
+    file = tmp_path / "key"
+    file.write_text(Fernet.generate_key().decode() + "\n")
+    return str(file)
+
+
+def exported(tmp_path: Path, *arguments: str) -> str:
+    """The name of a file with what the command prints."""
+    file = tmp_path / "acme.ndjson"
+    file.write_text(run_command("export_jobs", *arguments))
+    return str(file)
+
+
+def forget(tenant: Tenant) -> None:
+    Job.objects.all().delete()
+    BizType.objects.all().delete()
+    tenant.delete()
+
+
+def test_a_tenant_is_exported_and_imported(acme: Tenant, key: str, tmp_path: Path) -> None:
+    file = exported(tmp_path, "--tenant", "acme", "--key", key)
+    forget(acme)
+
+    looked = run_command("import_jobs", file, "--dry-run")
+    nothing = Tenant.objects.filter(code="acme").exists()
+    said, again = run_command("import_jobs", file, "--key", key), run_command("import_jobs", file, "--key", key)
+
+    assert (looked, nothing) == ("whole: 1 biz type, 2 jobs. This was a dry run: nothing is stored.\n", False)
+    assert said == "new: 1 biz type, 2 jobs\n"
+    assert again == "new: nothing\nthere already: 1 biz type, 2 jobs\n"
+    assert BizType.objects.get().label == "acme/order.close"
+
+
+def test_it_can_become_another_tenants(acme: Tenant, key: str, tmp_path: Path) -> None:
+    file = exported(tmp_path, "--tenant", "acme", "--key", key)
+    forget(acme)
+
+    run_command("import_jobs", file, "--key", key, "--tenant", "acme-eu", "--paused")
+
+    assert BizType.objects.get().label == "acme-eu/order.close"
+    assert BizType.objects.get().is_paused
+
+
+def test_secrets_are_left_out_only_where_that_is_asked_for(acme: Tenant, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="there are secrets: give --key, or --without-secrets"):
+        run_command("export_jobs", "--tenant", "acme")
+
+    told = StringIO()
+    call_command("export_jobs", "--tenant", "acme", "--without-secrets", stdout=StringIO(), stderr=told)
+    assert told.getvalue() == "1 secret was left out: set it again where it is imported\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("export_jobs", "--tenant", "nobody"), "there is no tenant 'nobody'"),
+        (("export_jobs", "--key", "missing"), "missing: .*No such file"),
+        (("import_jobs", "missing"), "missing: .*No such file"),
+        (("import_jobs", "Makefile"), "Makefile: line 1 is no JSON"),
+    ],
+)
+def test_what_cannot_be_is_told_in_a_sentence(db: None, arguments: tuple[str, ...], said: str) -> None:
+    with pytest.raises(CommandError, match=said):
+        run_command(*arguments)
+
+
+def test_a_key_that_is_none_is_refused(acme: Tenant, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong"
+    wrong.write_text("secret")
+
+    with pytest.raises(CommandError, match="the key must be 32 bytes in URL-safe base64"):
+        run_command("export_jobs", "--tenant", "acme", "--key", str(wrong))
+
+
+def test_what_was_left_out_ends_the_command_with_an_error(acme: Tenant, key: str, tmp_path: Path) -> None:
+    file = exported(tmp_path, "--tenant", "acme", "--key", key)
+
+    with pytest.raises(CommandError, match=r"2 rows were left out:\njob .*: a job of another biz type has that id"):
+        run_command("import_jobs", file, "--key", key, "--tenant", "mallory")
