@@ -5,21 +5,26 @@ They are docs/start/celery.md, docs/start/django.md and docs/start/rest.md.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
 from datetime import timedelta
+from http import HTTPStatus
 from pathlib import Path
+from threading import Thread
 
+import httpx
 import pytest
 
 from delayhub.client import Client
 from delayhub.demo.receiver import read_received
-from delayhub.local.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer, free_port
 from tests.acceptance.first_shop import CHECK, MIGRATE, PLACE_ORDER, FirstShop
-from tests.acceptance.site import site_in
+from tests.acceptance.site import now, site_in
 from tests.acceptance.typed_commands import hear, run
 from tests.repository import ROOT
+from tests.waiting import wait_until
 
 SECOND = timedelta(seconds=1)
 CELERY = (ROOT / "docs/start/celery.md").read_text()
@@ -63,7 +68,7 @@ def test_the_rest_examples_in_curl_python_and_the_command_line_are_called_back_w
 ) -> None:
     [curl] = re.findall(r"```\n(curl .*?)```", REST, re.DOTALL)
     [program] = re.findall(r"```python\n(from delayhub.client .*?)```", REST, re.DOTALL)
-    [command] = re.findall(r"```\n(delayhub jobs .*?)```", REST, re.DOTALL)
+    command, _ = re.findall(r"```\n(delayhub jobs .*?)```", REST, re.DOTALL)
     (tmp_path / "create.py").write_text(program)
 
     with site_in(tmp_path / "site") as site:
@@ -83,3 +88,41 @@ def test_the_rest_examples_in_curl_python_and_the_command_line_are_called_back_w
         assert {callback.job_id for callback in callbacks} == {job.id for job in jobs}
         assert {(callback.biz_type, callback.verified) for callback in callbacks} == {("order.close", True)}
         assert {(job.biz_id, str(job.body)) for job in jobs} == {("order-42", "{'order': 42}")}
+
+
+@pytest.mark.slow
+def test_the_receiver_of_the_rest_page_takes_what_is_signed_and_refuses_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [program] = re.findall(r"```python\n(# receiver\.py\n.*?)```", REST, re.DOTALL)
+    [commands] = re.findall(r"```\n(delayhub biz-types .*?)```", REST, re.DOTALL)
+    _, create = re.findall(r"```\n(delayhub jobs .*?)```", REST, re.DOTALL)
+    make, export, start = commands.splitlines()
+    port = free_port()
+    assert f"{program}{make}".count("9000") == 2
+    (tmp_path / "receiver.py").write_text(program.replace("9000", str(port)))
+
+    with site_in(tmp_path / "site") as site:
+        monkeypatch.setenv("DELAYHUB_URL", site.url)
+        monkeypatch.setenv("DELAYHUB_API_KEY", site.api_key)
+        [secret] = re.findall(r"^signing secret +(\S+)", run(make.replace("9000", str(port)), tmp_path), re.MULTILINE)
+        name, _, shown = export.removeprefix("export ").partition("=")
+        assert secret.startswith(shown.rstrip("…"))
+        monkeypatch.setenv(name, secret)
+        heard: list[str] = []
+        receiver = Thread(target=lambda: heard.append(hear(start, tmp_path, until="is closed")))
+        receiver.start()
+        wait_until(lambda: forged_at(port) == HTTPStatus.UNAUTHORIZED, within_seconds=60, otherwise=lambda: str(heard))
+        run(create, tmp_path)
+        receiver.join()
+
+    assert "order 42 is closed" in heard[0]
+    assert "order 43" not in heard[0]
+
+
+def forged_at(port: int) -> int | None:
+    """How the receiver answers a callback that nobody has signed; None while it does not listen."""
+    headers = {"webhook-id": "1", "webhook-timestamp": str(int(now().timestamp())), "webhook-signature": "v1,AAAA"}
+    with contextlib.suppress(httpx.TransportError):
+        return httpx.post(f"http://127.0.0.1:{port}/", content=b'{"order":43}', headers=headers).status_code
+    return None
