@@ -22,8 +22,10 @@ SEED ?= 1
 # A benchmark or chaos run, and what it is asked: make chaos NAME=transport OPTIONS="--tasks 500"
 NAME ?=
 OPTIONS ?=
-# The tag of a release, for `make dist`.
+# The tag of a release, for `make dist` and `make docs INTO=…`: a folder of the sites of all versions; BRANCH keeps it.
 TAG ?=
+INTO ?=
+BRANCH ?=
 # Tests for `make test`, and steps for `make nightly`; all by default.
 TESTS ?=
 STEPS ?=
@@ -98,8 +100,9 @@ messages: $(VENV)/.dev ## bring translations up to date with the texts, list wha
 client: $(VENV)/.dev ## make the synchronous client of the API from the asynchronous one
 	@$(BIN)/python -m tests.sync_client
 
-docs: $(VENV)/.dev ## build the site of docs/, check its links: var/site
-	@DJANGO_SETTINGS_MODULE=tests.django_settings $(BIN)/python -m tests.docs_site
+docs: $(if $(INTO),,$(VENV)/.dev) ## build the site, check its links: var/site; INTO=folder: add it to other versions
+	@$(if $(INTO),$(PYTHON) -m tests.docs_versions var/site $(INTO) $(if $(TAG),--tag $(TAG)) $(if $(BRANCH),--branch $(BRANCH)),\
+		DJANGO_SETTINGS_MODULE=tests.django_settings $(BIN)/python -m tests.docs_site)
 
 # Counting lines and branches doubles what the tests cost, so it is a command of its own.
 cover: $(VENV)/.dev ## run all tests on SQLite, list what they miss, and hold the coverage floor

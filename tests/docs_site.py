@@ -20,7 +20,9 @@ from tests.repository import ROOT
 SITE = ROOT / "var" / "site"
 CONFIG = ROOT / "mkdocs.yml"
 #: Where the site lies on its server.
-BASE = "/delayhub/"
+BASE = "/delayhub/latest/"
+#: The site of the newest release, beside this one where there are several: ``tests/docs_versions.py``.
+NEWEST = SITE.parent / "latest"
 #: Tags that make a browser fetch what they name, with the attribute that names it.
 FETCHES = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link": "href"}
 #: Of ``link``, what a browser does not fetch.
@@ -95,6 +97,8 @@ def _leads(page: SitePage, link: str, known: dict[Path, SitePage]) -> bool:
         there = SITE / unquote(parts.path).removeprefix(BASE)
     elif parts.path:
         there = (page.path.parent / unquote(parts.path)).resolve()
+    if there.resolve() == NEWEST:
+        return True
     if there.is_dir():
         there /= "index.html"
     if not there.exists():
