@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
+from tasksapp.api.http.problem_types import PROBLEM_TYPES
 from tests.docs_site import SITE, SitePage, broken_links, built_pages, navigation, outside_requests
 from tests.repository import ROOT
 
@@ -28,6 +30,15 @@ def test_each_page_is_in_the_menu_once() -> None:
     }  # the page of decisions has them
 
     assert sorted(named) == sorted({str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")} - records)
+
+
+def test_each_code_of_a_problem_has_its_anchor_and_no_other_is_there() -> None:
+    [page] = [page for page in built_pages() if page.path == SITE / "reference/problems/index.html"]
+    text = page.path.read_text()
+
+    anchors = re.findall(r'<h2 id="([^"]+)"><code>([^<]+)</code>', text)
+    assert [code for _, code in anchors] == list(PROBLEM_TYPES)
+    assert [(anchor, code) for anchor, code in anchors if anchor != code] == []
 
 
 def test_each_page_is_told_to_programs_that_read() -> None:

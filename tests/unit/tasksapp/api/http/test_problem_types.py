@@ -51,6 +51,13 @@ def test_every_code_of_the_source_is_in_the_table_with_its_status() -> None:
     assert [place for code, status, place in found if status is not None and PROBLEM_TYPES[code].status != status] == []
 
 
+def test_every_code_of_the_table_is_given_somewhere_in_the_source() -> None:
+    files = [path for path in python_files("tasksapp", "delayhub") if path.name != "problem_types.py"]
+    texts = [path.read_text() for path in files if "client" not in path.parts]
+
+    assert [code for code in PROBLEM_TYPES if not any(f'"{code}"' in text for text in texts)] == []
+
+
 @pytest.mark.parametrize("kind", PROBLEM_TYPES.values(), ids=lambda kind: str(kind.code))
 def test_a_kind_of_problem_says_in_sentences_what_it_means_and_what_to_do(kind: ProblemType) -> None:
     assert kind.code.replace("_", "").isalpha()
