@@ -30,6 +30,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+#: The one place of the lines that install: they differ before and after a release, and by where the package lies.
+INSTALL_PAGE = "https://github.com/delayhub/delayhub/blob/main/docs/start/install.md"
+
 
 class DelayHubError(Exception):
     """DelayHub cannot do what it was asked for; the message says why and what to do."""
@@ -47,7 +50,7 @@ class NotInstalled(DelayHubError, ModuleNotFoundError):
 
     def __init__(self, what: str, *, extra: str, name: str | None = None) -> None:
         self.extra = extra
-        super().__init__(f'{what}: pip install "delayhub[{extra}]"', name=name)
+        super().__init__(f'{what}: install DelayHub with the extra "{extra}", as {INSTALL_PAGE} says', name=name)
 
 
 class NotOurBroker(DelayHubError, TypeError):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 
+from delayhub.errors import NotInstalled
+
 
 def run() -> int:
     """The exit code of the command in this process's arguments."""
@@ -13,7 +15,7 @@ def run() -> int:
     try:
         from delayhub.cli.main import main  # noqa: PLC0415  after the line above
     except ModuleNotFoundError as error:
-        sys.stderr.write(f'The command line needs {error.name}: pip install "delayhub[cli]"\n')
+        sys.stderr.write(f"{NotInstalled(f'the command line needs {error.name}', extra='cli')}\n")
         return 1
     signal.signal(signal.SIGINT, signal.default_int_handler)
     return main()

@@ -11,6 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from delayhub.errors import INSTALL_PAGE
 from delayhub.extras import MODULES
 from tests.repository import ROOT
 
@@ -65,3 +66,9 @@ def test_the_pages_have_such_lines() -> None:
     found = {extra for page in PAGES for extra in INSTALLS.findall(page.read_text())}
 
     assert {"celery", "django", "standalone", "cli", ""} <= found
+
+
+def test_a_missing_extra_is_told_with_the_page_that_has_a_line_for_it() -> None:
+    page = (ROOT / INSTALL_PAGE.partition("/blob/main/")[2]).read_text()
+
+    assert set(MODULES) | {"embedded"} <= set(re.findall(r"[\[,`]([a-z]+)(?=[\],`])", page))

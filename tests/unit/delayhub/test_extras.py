@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from delayhub import extras
-from delayhub.errors import NotInstalled
+from delayhub.errors import INSTALL_PAGE, NotInstalled
 from delayhub.extras import check_version, not_installed, require
+
+HOW = f'install DelayHub with the extra "celery", as {INSTALL_PAGE} says'
 
 
 def test_nothing_is_said_where_all_packages_are_there() -> None:
@@ -19,7 +21,7 @@ def test_missing_packages_are_named_with_the_extra_to_install(monkeypatch: pytes
     with pytest.raises(NotInstalled) as told:
         require("celery")
 
-    assert str(told.value) == 'no_such_a, no_such_b are not installed: pip install "delayhub[celery]"'
+    assert str(told.value) == f"no_such_a, no_such_b are not installed: {HOW}"
     assert (told.value.extra, told.value.name) == ("celery", "no_such_a")
 
 
@@ -44,7 +46,7 @@ def test_a_version_out_of_the_bounds_is_refused(package: str, version: str, told
 def test_an_error_about_a_module_of_an_extra_says_what_to_install() -> None:
     error = not_installed(ModuleNotFoundError("No module named 'kombu'", name="kombu.transport"), extra="celery")
 
-    assert str(error) == 'kombu is not installed: pip install "delayhub[celery]"'
+    assert str(error) == f"kombu is not installed: {HOW}"
     assert not_installed(error, extra="client") is error
 
 

@@ -321,5 +321,5 @@ def test_what_is_not_installed_is_named_with_how_to_install_it(absent: str, word
     )
 
     assert done.returncode == ExitCode.FAILED
-    assert f'pip install "delayhub[{extra}]"' in done.stderr
+    assert f'install DelayHub with the extra "{extra}"' in done.stderr
     assert "Traceback" not in done.stderr

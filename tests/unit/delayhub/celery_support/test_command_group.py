@@ -8,6 +8,7 @@ import sys
 from click.testing import CliRunner
 
 from delayhub.celery_support import command, command_group
+from delayhub.errors import INSTALL_PAGE
 
 
 def test_the_group_is_that_of_the_commands() -> None:
@@ -25,4 +26,5 @@ def test_a_missing_package_is_one_sentence_of_that_command_and_nothing_to_the_ot
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == 'Error: redis is not installed: pip install "delayhub[celery]"\n'
+    how = f'install DelayHub with the extra "celery", as {INSTALL_PAGE} says'
+    assert done.stderr == f"Error: redis is not installed: {how}\n"
