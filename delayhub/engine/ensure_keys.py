@@ -9,7 +9,7 @@ from typing import Any
 import redis
 
 from delayhub.engine.delay_queue import CHUNK, chunks
-from delayhub.engine.entry import check_flow_key, check_timer, text
+from delayhub.engine.entry import check_flow_key, check_timers, texts
 from delayhub.engine.keys import LaneKeys
 from delayhub.engine.scripts import script
 from delayhub.errors import EntryError
@@ -26,12 +26,11 @@ def ensure_keys(
     check_queue(queue)
     for key, group in timers.items():
         check_flow_key(key)
-        for timer_id, due_ms in group:
-            check_timer(timer_id, due_ms, step)
+        check_timers(group, step)
     ensure, keys = script("ensure"), [lane.queue(queue).base, lane.base]
     answers: list[str] = []
     for args in requests(queue, timers, step=step):
-        answers += map(text, ensure.run(client, keys, args))
+        answers += texts(ensure.run(client, keys, args))
     return answers
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -87,6 +88,17 @@ def check_timer(entry_id: str, due_ms: int, step: int) -> None:
         raise EntryError(f"step may be 0 to {MAX_STEPS - 1}, got {step}")
 
 
+def check_timers(timers: Sequence[tuple[str, int]], step: int) -> None:
+    """Raises EntryError where one of them, each an id and a due time, cannot be stored with that priority step."""
+    if not timers:
+        return
+    ids, times = zip(*timers, strict=True)
+    # All at once; each is asked for only where one might not pass.
+    if not all(ids) or max(map(len, ids)) > MAX_ID_BYTES // 4 or max(times) > MAX_DUE_MS or not 0 <= step < MAX_STEPS:
+        for timer_id, due_ms in timers:
+            check_timer(timer_id, due_ms, step)
+
+
 class Scheduled(NamedTuple):
     """What became of a scheduled entry, and the id it got.
 
@@ -167,3 +179,8 @@ class Listed(NamedTuple):
 def text(raw: bytes | str) -> str:
     """A reply's string, whether or not the client decodes replies."""
     return raw if isinstance(raw, str) else raw.decode()
+
+
+def texts(raw: Sequence[bytes | str]) -> list[str]:
+    """A reply's strings, whether or not the client decodes replies."""
+    return [each if isinstance(each, str) else each.decode() for each in raw]

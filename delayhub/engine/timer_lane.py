@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ import redis
 
 from delayhub.engine.delay_queue import chunks, flat_leases
 from delayhub.engine.ensure_keys import check_queue, ensure_keys
-from delayhub.engine.entry import Counts, Lease, check_flow_key, check_timer, text
+from delayhub.engine.entry import Counts, Lease, check_flow_key, check_timers, text, texts
 from delayhub.engine.gate import NO_REVISION, Gate, Revision
 from delayhub.engine.keys import MAX_STEPS, MIDDLE_STEP, LaneKeys, QueueKeys
 from delayhub.engine.options import EngineOptions
@@ -140,13 +141,11 @@ class TimerLane:
         for each in keys:
             check_flow_key(each)
         check_queue(queue)
+        check_timers(timers, step)
         answers: list[str] = []
         for chunk in chunks(timers):
-            args: list[Any] = [queue, *keys, step]
-            for timer_id, due_ms in chunk:
-                check_timer(timer_id, due_ms, step)
-                args += [timer_id, due_ms]
-            answers += [text(answer) for answer in self._run("put", queue, args)]
+            args = [queue, *keys, step, *chain.from_iterable(chunk)]
+            answers += texts(self._run("put", queue, args))
         return answers
 
     def cancel(self, queue: str, ids: Sequence[str], *, key: str = "") -> list[bool]:

@@ -93,17 +93,22 @@ def fields_on(face: Face) -> list[str]:
     return [name for name, rule in RULES.items() if face not in rule.absent]
 
 
-#: The columns that are stored as their rules give them: all but id, biz type, due time and priority.
+#: The columns that are stored as their rules give them: all but id, biz type, due time and priority. Nearly all
+#: requests give the first two, and few any of the others.
 _COLUMNS = NewJob._fields[4:]
-_given = attrgetter(*_COLUMNS)
-_checks = tuple(RULES[name].__call__ for name in _COLUMNS)
-#: What a request holds that does not give them, and what is stored then. Most requests give two or three of them:
-#: calling every rule would take half as long again.
-_UNSET = _given(JobRequest(""))
-_STORED = tuple(check(unset) for check, unset in zip(_checks, _UNSET, strict=True))
-_due_at, _delay, _priority, _key, _max_wait, _content_type = (
+_SELDOM = _COLUMNS[2:]
+_checks = tuple(RULES[name].__call__ for name in _SELDOM)
+_seldom = attrgetter(*_SELDOM, "content_type", "debounce_max_wait")
+#: What a request holds that gives none of those. Rules are not called for what is not given, which would take half as
+#: long again, and most requests are known by one comparison to give nothing of all this.
+_UNSET = _seldom(JobRequest(""))
+_STORED = tuple(check(unset) for check, unset in zip(_checks, _UNSET, strict=False))
+_biz_id, _body, _due_at, _delay, _priority, _key, _max_wait, _content_type = (
     RULES[name].__call__
-    for name in ("due_at", "delay", "priority", "idempotency_key", "debounce_max_wait", "content_type")
+    for name in (
+        *("biz_id", "body", "due_at", "delay", "priority"),
+        *("idempotency_key", "debounce_max_wait", "content_type"),
+    )
 )
 
 #: Columns that are part of every request's hash, as the due time, the delay and the priority are. All others count only
@@ -198,23 +203,33 @@ def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, n
         raise UnknownBizType(request.biz_type)
     if not biz_type.enabled:
         raise InvalidJob("biz_type", "disabled", f"the biz type {biz_type.code} is disabled")
-    due = due_time(due=_due_at(request.due_at), wait=_delay(request.delay), now=now)
-    priority = _priority(request.priority)
-    values: list[Any] = [job_id, biz_type.id, due, biz_type.priority if priority is None else priority]
-    # One comes from the other by name, so they are as long; and saying strict=True costs as much as a rule.
-    for given, unset, stored, check in zip(_given(request), _UNSET, _STORED, _checks):  # noqa: B905  see above
-        values.append(stored if given is unset else check(given))
-    row = NewJob._make(values)
+    due_at, delay, key = request.due_at, request.delay, request.idempotency_key
+    due_at = None if due_at is None else _due_at(due_at)
+    due = due_time(due=due_at, wait=None if delay is None else _delay(delay), now=now)
+    priority = biz_type.priority if request.priority is None else _priority(request.priority)
+    biz_id, body, max_wait = _biz_id(request.biz_id), _body(request.body), None
+    row = NewJob(job_id, biz_type.id, due, priority, biz_id, body, *_STORED)
+    if _seldom(request) != _UNSET:
+        row, max_wait = _with_seldom(row, request, biz_type, now=now)
+    return Accepted(row, biz_type, None if key is None else _key(key), request, max_wait)
+
+
+def _with_seldom(
+    row: NewJob, request: JobRequest, biz_type: BizType, *, now: datetime
+) -> tuple[NewJob, timedelta | None]:
+    """The row with what few requests give, and how long it may put another job off. Raises InvalidJob."""
+    asked = zip(_seldom(request)[: len(_SELDOM)], _UNSET, _STORED, _checks, strict=False)
+    values = [stored if given is unset else check(given) for given, unset, stored, check in asked]
+    row = NewJob._make([*row[: -len(_SELDOM)], *values])
     if row.raw is not None or request.content_type:
         row = _with_bytes(row, request, biz_type)
     if row.request:
         row = row._replace(request=fitted(RULES["request"], row.request, biz_type))
-    if row.expires_at is not None and row.expires_at <= due:
+    if row.expires_at is not None and row.expires_at <= row.due_at:
         raise RULES["expires_at"].refusal("too_early", "must be later than the time at which the job is due")
-    # Most requests have neither of the two.
-    debounced = row.debounce_key or request.debounce_max_wait is not None
-    max_wait = _longest_wait(row, _max_wait(request.debounce_max_wait), biz_type, now=now) if debounced else None
-    return Accepted(row, biz_type, _key(request.idempotency_key), request, max_wait)
+    if not row.debounce_key and request.debounce_max_wait is None:
+        return row, None
+    return row, _longest_wait(row, _max_wait(request.debounce_max_wait), biz_type, now=now)
 
 
 def _with_bytes(row: NewJob, request: JobRequest, biz_type: BizType) -> NewJob:

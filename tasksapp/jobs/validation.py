@@ -28,6 +28,7 @@ from tasksapp.models.code import is_code
 
 MAX_DEPTH = 32
 MAX_DELAY = timedelta(days=36_525)
+_NO_TIME = timedelta(0)
 #: Nearer to the ends of what a datetime can be, some time zones have no date for a moment: no page there could show it.
 EARLIEST = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
 LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
@@ -190,14 +191,14 @@ class Seconds(Rule):
             return None
         if isinstance(given, timedelta):
             wait = given
-        elif is_number(given):
+        elif type(given) is int or is_number(given):
             try:
                 wait = timedelta(seconds=given)
             except OverflowError:
                 raise _too_far(self, given) from None
         else:
             raise self.refusal("invalid", f"must be a number of seconds, got {_shown(given)}")
-        if wait < timedelta(0):
+        if wait < _NO_TIME:
             raise self.refusal("negative", f"may not be negative, got {_shown(given)}")
         if wait > MAX_DELAY:
             raise _too_far(self, given)
@@ -283,7 +284,7 @@ def due_time(*, due: datetime | None, wait: timedelta | None, now: datetime) -> 
     if due is not None and wait is not None:
         raise InvalidJob(DELAY.field, "conflict", "give due_at or delay, not both")
     if due is None:
-        return now + (wait or timedelta(0))
+        return now + (wait or _NO_TIME)
     if due - now > MAX_DELAY:
         raise _too_far(DUE_AT, due.isoformat())
     return due
@@ -294,7 +295,8 @@ def _line(rule: Rule, given: Any, *, longest: int) -> str:
         raise rule.refusal("invalid", f"must be a string, got {_shown(given)}")
     if len(given) > longest:
         raise rule.refusal("too_long", f"may have {longest} characters, got {len(given)}")
-    if _CONTROL.search(given) or not _is_utf8(given):
+    # What can be printed has none of them; but some of what is kept, such as a blank of no width, cannot be.
+    if not given.isprintable() and (_CONTROL.search(given) or not _is_utf8(given)):
         raise rule.refusal("invalid", f"may not hold control characters, got {_shown(given)}")
     return given
 

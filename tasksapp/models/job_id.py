@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import threading
 import time
 from uuid import UUID
@@ -12,6 +13,8 @@ _VARIANT = 0x2 << 62
 _TIME_SHIFT = 80
 #: Low bits that count up within a millisecond: 12 of ``rand_a`` and the upper 30 of ``rand_b``.
 _COUNTER_BITS = 42
+#: The other bits of an id, the lowest 32, are random.
+_NOISE = struct.Struct(">I")
 
 _lock = threading.Lock()
 _last_ms = 0
@@ -27,7 +30,11 @@ def new_job_ids(count: int) -> list[UUID]:
     """New ids in rising order."""
     ms, first = _reserve(count)
     noise = os.urandom(4 * count)
-    return [_compose(ms, first + index, int.from_bytes(noise[4 * index : 4 * index + 4])) for index in range(count)]
+    start = (ms << _TIME_SHIFT) | _VERSION | _VARIANT
+    return [
+        UUID(int=start | (counter >> 30 & 0xFFF) << 64 | (counter & 0x3FFFFFFF) << 32 | low)
+        for counter, (low,) in enumerate(_NOISE.iter_unpack(noise), first)
+    ]
 
 
 def first_id_at(at_ms: int) -> UUID:
@@ -50,12 +57,6 @@ def _reserve(count: int) -> tuple[int, int]:
         first = _counter
         _counter += count
         return _last_ms, first
-
-
-def _compose(ms: int, counter: int, noise: int) -> UUID:
-    rand_a = (counter >> 30) & 0xFFF
-    rand_b = ((counter & 0x3FFFFFFF) << 32) | noise
-    return UUID(int=(ms << _TIME_SHIFT) | _VERSION | (rand_a << 64) | _VARIANT | rand_b)
 
 
 def _forget() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
+from itertools import repeat
 from typing import Any
 
 from django.db import connections
@@ -17,8 +18,18 @@ from tasksapp.sql.driver.single_statement import execute_single, may_be_single
 
 #: Columns that each row brings.
 GIVEN = (*NewJob._fields, *FOLLOWING)
-#: Columns that begin with the same value in all rows; those that begin with NULL are left out.
-CONSTANT = {name: value for name, value in FIRST_VALUES.items() if value is not None}
+
+
+def _is_there_anyway(name: str, value: Any) -> bool:
+    """Whether a row that does not bring the column has that value in it."""
+    field: Any = Job._meta.get_field(name)
+    return value is None or field.db_default == value
+
+
+#: Columns that begin with the same value in all rows, where the table does not give it by itself.
+CONSTANT = {name: value for name, value in FIRST_VALUES.items() if not _is_there_anyway(name, value)}
+#: Columns that need not be sent where all rows have these values.
+_LEFT_OUT = {name: value for name, value in NewJob._field_defaults.items() if _is_there_anyway(name, value)}
 #: Columns that a pending job takes from the row that replaces it: all but those that say which job it is,
 #: and who made it first.
 REPLACED = tuple(
@@ -106,11 +117,27 @@ def insert_jobs(
                 parameters(rows, now=now, connection=connection, created_by=created_by),
             )
         else:
-            shared = (now, now, created_by, *CONSTANT.values())
-            copied = ((*row, row.due_at, *shared) for row in rows)
-            copy_jobs((*GIVEN, *CONSTANT), copied, cursor=cursor, meanwhile=meanwhile)
+            columns = _columns(rows, now=now, created_by=created_by)
+            copied = zip(*columns.values(), strict=False)  # what is the same in all rows is repeated without end
+            copy_jobs([*columns], copied, cursor=cursor, meanwhile=meanwhile)
             return
     meanwhile()
+
+
+def _columns(rows: Sequence[NewJob], *, now: datetime, created_by: str) -> dict[str, Iterable[Any]]:
+    """What is sent of new rows, by column. Most jobs lack the same half of the columns, which then cost nothing."""
+    given = dict(zip(NewJob._fields, zip(*rows, strict=True), strict=True))
+    for name, value in _LEFT_OUT.items():
+        if given[name].count(value) == len(rows):
+            del given[name]
+    shared = {"created_at": now, "updated_at": now, "created_by": created_by, **CONSTANT}
+    return {**given, "next_run_at": given["due_at"], **{name: repeat(value) for name, value in shared.items()}}
+
+
+@cache
+def _type(name: str, using: str) -> str:
+    """The type of a column there, as PostgreSQL calls it."""
+    return str(Job._meta.get_field(name).db_type(connections[using])).partition("(")[0]
 
 
 def copy_jobs(
@@ -119,13 +146,13 @@ def copy_jobs(
     """Sends new rows by COPY in PostgreSQL's binary format: half the price of text, in Python and in the server.
 
     Args:
-        columns: those that the rows have; all others are NULL.
+        columns: those that the rows have; all others are as the table has them by default.
         rows: their values.
         cursor: one of psycopg 3.
         meanwhile: called while the server still stores the rows.
     """
     statement = f"COPY {Job._meta.db_table} ({', '.join(columns)}) FROM STDIN (FORMAT binary)"
-    types = [str(Job._meta.get_field(name).db_type(cursor.db)).partition("(")[0] for name in columns]
+    types = [_type(name, cursor.db.alias) for name in columns]
     with cursor.db.wrap_database_errors, cursor.copy(statement) as copy:
         copy.set_types(types)
         for row in rows:

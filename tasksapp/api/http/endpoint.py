@@ -73,8 +73,8 @@ def endpoint(
 def _with_fields(method: Any, takes: type[Serializer[Any]] | None) -> Any:
     """The method, which gets the fields of the body."""
     described = None if takes is None else takes()
-    known = {} if described is None else described.fields
-    required = [name for name, field in known.items() if field.required]
+    described_fields = {} if described is None else described.fields
+    known, required = frozenset(described_fields), [name for name, field in described_fields.items() if field.required]
 
     @wraps(method)
     def run(self: Any, request: Request, **given: Any) -> Any:

@@ -88,7 +88,7 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
     outcomes = jobs.create_many([job for _, job in asked], seen_by=request.user, by=creator_of(request))
     for (number, _), outcome in zip(asked, outcomes, strict=True):
         results[number] = _bulk_result(outcome)
-    refusals = sum("error" in result for result in results)
+    refusals = sum(["error" in result for result in results])
     answer = {"created": len(results) - refusals, "refused": refusals, "results": results}
     response = _answer(_encode(answer), status=207 if refusals else 201)
     made = next((outcome for outcome in outcomes if isinstance(outcome, jobs.Created)), None)

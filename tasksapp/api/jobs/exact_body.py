@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -13,6 +12,8 @@ from tasksapp.jobs.exact_bytes import ANY_BYTES, CONTENT_TYPE, LONGEST_CONTENT_T
 from tasksapp.jobs.written_json import WrittenJson
 
 TEXT, BASE64, KIND = "body_text", "body_base64", "content_type"
+#: A request that names one of the two has something else than JSON for a body.
+BODIES = frozenset({TEXT, BASE64})
 #: JSON Schema of two bodies at once. Null is not given.
 _BODY = {"required": ["body"], "properties": {"body": {"not": {"type": "null"}}}}
 _OF_TEXT = {"required": [TEXT], "properties": {TEXT: {"type": "string"}}}
@@ -65,11 +66,6 @@ def with_bytes(fields: dict[str, Any]) -> dict[str, Any]:
     if text is not None and not found.get(KIND):
         found[KIND] = PLAIN_TEXT
     return found
-
-
-def names_bytes(fields: Mapping[str, Any]) -> bool:
-    """Whether a request names one of the two."""
-    return TEXT in fields or BASE64 in fields
 
 
 def _decoded(text: str) -> bytes:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set
 from typing import Any
 
 from rest_framework import serializers
 
 from tasksapp.api.http.json_decoder import MAX_BULK
 from tasksapp.api.http.problems import only_known, refused
-from tasksapp.api.jobs.exact_body import TWO_BODIES, body_fields, names_bytes, with_bytes
+from tasksapp.api.jobs.exact_body import BODIES, TWO_BODIES, body_fields, with_bytes
 from tasksapp.jobs.exact_bytes import ContentType, ExactBytes
 from tasksapp.jobs.own_request_rule import LONGEST_URL, SHORTEST_TIMEOUT, RequestOfItsOwn
 from tasksapp.jobs.requests import RULES, JobRequest, fields_on
@@ -31,7 +31,7 @@ from tasksapp.jobs.validation import (
 
 
 def job_request(
-    fields: Any, *, key: str | None = None, traceparent: str = "", known: Collection[str] | None = None
+    fields: Any, *, key: str | None = None, traceparent: str = "", known: Set[str] | None = None
 ) -> JobRequest:
     """A request for a job; unknown and missing fields are Refused, all others are for the rules to judge.
 
@@ -46,7 +46,7 @@ def job_request(
         if fields.get("idempotency_key") not in (None, key):
             raise refused("idempotency_key", "conflict", "idempotency_key differs from the header Idempotency-Key")
         fields["idempotency_key"] = key
-    if names_bytes(fields):
+    if not BODIES.isdisjoint(fields):
         fields = with_bytes(fields)
     return JobRequest(**fields, traceparent=traceparent)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 from django.db import IntegrityError, OperationalError, connection
 from django.utils import timezone
 
-from tasksapp.jobs.creation import create
+from tasksapp.jobs.creation import Created, JobRequest, create, create_many
 from tasksapp.models import BizType, Job, NewJob
 from tasksapp.models.job_id import new_job_id
 from tasksapp.sql.insert_jobs import insert_jobs
@@ -20,6 +23,26 @@ def test_what_is_odd_is_stored_as_it_is(biz_type: BizType) -> None:
     stored = Job.objects.get(id=made.job_id)
     for field in Job._meta.concrete_fields:
         assert getattr(made.job, field.attname) == getattr(stored, field.attname), field.attname
+
+
+def test_a_column_that_one_job_of_many_has_is_stored_for_that_one(biz_type: BizType) -> None:
+    """Columns that all jobs of a bulk lack are not sent."""
+    seldom: dict[str, Any] = {
+        "flow_key": "customer-7",
+        "max_attempts": 3,
+        "raw": b"\x00\xff",
+        "content_type": "image/png",
+    }
+    requests = [JobRequest("order.close", biz_id=f"order-{number}") for number in range(50)]
+    requests[7] = JobRequest("order.close", biz_id="order-7", expires_at=timezone.now() + timedelta(days=1), **seldom)
+
+    made = create_many(requests)
+
+    for outcome in made:
+        assert isinstance(outcome, Created)
+        stored = Job.objects.get(id=outcome.job_id)
+        for field in Job._meta.concrete_fields:
+            assert getattr(outcome.job, field.attname) == getattr(stored, field.attname), field.attname
 
 
 def test_a_row_without_a_biz_type_is_refused_with_djangos_error(biz_type: BizType) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delayhub.engine import Entry
-from delayhub.engine.entry import MAX_DUE_MS
+from delayhub.engine.entry import MAX_DUE_MS, check_timers
 from delayhub.errors import EntryError
 
 
@@ -22,6 +22,27 @@ from delayhub.errors import EntryError
 def test_an_entry_that_cannot_be_stored_is_refused(entry_id: str, due: int, message: str) -> None:
     with pytest.raises(EntryError, match=message):
         Entry(entry_id, due)
+
+
+@pytest.mark.parametrize(
+    ("timers", "step", "message"),
+    [
+        ([("a", 0), ("", 0)], 0, "needs an id"),
+        ([("a", 0), ("☃" * 171, 0)], 0, "may have 512 bytes, got 513"),
+        ([("a", 0), ("b", MAX_DUE_MS + 1)], 0, "due_ms may be"),
+        ([("a", 0)], 10, "step may be 0 to 9, got 10"),
+    ],
+)
+def test_one_timer_of_many_that_cannot_be_stored_is_refused(
+    timers: list[tuple[str, int]], step: int, message: str
+) -> None:
+    with pytest.raises(EntryError, match=message):
+        check_timers(timers, step)
+
+
+def test_many_timers_that_can_be_stored_are_taken() -> None:
+    check_timers([("a", 0), ("☃" * 170, MAX_DUE_MS)], 9)
+    check_timers([], 0)
 
 
 @pytest.mark.parametrize("step", [-1, 10])
