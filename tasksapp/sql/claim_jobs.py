@@ -78,7 +78,9 @@ _ID, _NEXT_RUN_AT = ClaimedJob._fields.index("id"), ClaimedJob._fields.index("ne
 
 #: Rows are found by their ids alone. Where statistics know of no pending rows, as between two bursts, the planner would
 #: walk the index of those from end to end for each claim; the CASE keeps it from that. Before there are statistics, as
-#: after an import, it would read all that a biz type has in an index that begins with it, but for the ``+ 0``.
+#: after an import, it would read all that a biz type has in an index that begins with it, but for the ``LEFT`` of the
+#: join: each job has a biz type all the same. So the planner also knows how many rows there are; of a hundred of which
+#: it expects one, it compares each with each. Hence ``free`` hands on what was seen and is not joined with it again.
 #: A row that another transaction has changed since the statement began is left, as one that is locked: a tombstone that
 #: came meanwhile was not looked for.
 #: ``OFFSET 0`` has each decision made once: without it the planner would write ``due`` into each of its readers' terms.
@@ -104,7 +106,7 @@ WITH due AS (
             WHEN b.target = '{BizType.Target.CELERY}' AND %(forward)s > 0 THEN '{Decision.FORWARD}'
             ELSE '{Decision.RUN}'
         END AS decision
-    FROM delayhub_job j JOIN delayhub_biz_type b ON b.id = j.biz_type_id + 0
+    FROM delayhub_job j LEFT JOIN delayhub_biz_type b ON b.id = j.biz_type_id
     WHERE j.id = ANY(%(ids)s::uuid[])
     OFFSET 0
 ), seen AS (
@@ -116,11 +118,10 @@ WITH due AS (
         WHEN on_dead <> '' AND decision IN {among(one for one in Decision if one.is_death)} THEN '{Left.EXPIRING}'
     END AS left_as FROM due
 ), free AS (
-    SELECT j.id FROM delayhub_job j
-    WHERE j.id = ANY(%(ids)s::uuid[])
-        AND j.id IN (SELECT id FROM seen WHERE left_as IS NULL)
+    SELECT seen.* FROM seen JOIN delayhub_job j ON j.id = seen.id
+    WHERE seen.left_as IS NULL
         AND CASE WHEN j.status = '{Transition.CLAIM.source}' THEN j.next_run_at <= %(now)s ELSE false END
-    ORDER BY j.id FOR NO KEY UPDATE SKIP LOCKED
+    ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
 ), taken AS (
     UPDATE delayhub_job j SET
         status = {_by_decision("status", otherwise="j.status")},
@@ -138,9 +139,7 @@ WITH due AS (
         updated_at = %(now)s,
         debounce_key = CASE seen.decision WHEN '{Decision.FORWARD}' THEN j.debounce_key ELSE '' END,
         version = j.version + CASE seen.decision WHEN '{Decision.FORWARD}' THEN 0 ELSE 1 END
-    FROM free JOIN seen ON seen.id = free.id
-    WHERE j.id = free.id
-        AND j.version = seen.version
+    FROM free AS seen WHERE j.id = seen.id AND j.version = seen.version
     RETURNING j.status, {_RETURNED}
 )
 SELECT coalesce(seen.left_as, '{Left.LOCKED}'), taken.status, {_COLUMNS}
