@@ -103,6 +103,44 @@ ANSWERED = {
         "28",
     ),
     "How does it compare with other transports?": ("explanation/comparison.md#where-others-are-better", "potatoq"),
+    "Do chains, groups and chords work with a countdown?": ("celery/broker.md", "chains, groups, chords"),
+    "My task with an eta runs at the wrong hour. Which clock and which zone count?": (
+        "explanation/time.md",
+        "An `eta` without one",
+    ),
+    "What becomes of running and fetched tasks when a deploy stops a worker?": (
+        "celery/broker.md#when-a-worker-is-stopped",
+        "SIGTERM",
+    ),
+    "Are tasks of one queue run in their order?": (
+        "celery/broker.md#what-differs-from-redis",
+        "Equal etas have no order",
+    ),
+    "How do I empty a queue?": ("celery/looking.md", "purge"),
+    "Can a queue have a greatest length?": ("celery/broker.md#what-differs-from-redis", "greatest length"),
+    "I use RedBeat. What becomes of my schedule?": ("celery/schedules.md", "From RedBeat"),
+    "May the broker share a Redis with a cache, or with another project?": (
+        "celery/servers.md#one-redis-for-several-things",
+        "global_keyprefix",
+    ),
+    "What happens when Redis is full, or evicts keys?": ("celery/broker.md#what-differs-from-redis", "A full Redis"),
+    "Which result backend may I use?": ("celery/broker.md", "You choose the result backend"),
+    "Does it run with gevent, eventlet and threads?": ("celery/broker.md", "prefork, threads, solo, gevent, eventlet"),
+    "Does it run on macOS or Windows?": ("reference/versions.md", "macOS and Windows"),
+    "Do I need `transaction.on_commit`?": ("jobs/jobs.md#from-python", "transaction.on_commit"),
+    "Which answers of a receiver are tried again?": ("jobs/receivers.md#what-you-may-answer", "410"),
+    "Is the id the same on every attempt?": ("jobs/receivers.md#what-comes-in", "the same on every attempt"),
+    "Do callbacks come in order?": ("jobs/retries.md#which-due-job-goes-first", "Jobs do not end in an order"),
+    "How long may a receiver take to answer?": (
+        "jobs/receivers.md#what-you-may-answer",
+        "timeout (10 s)",
+    ),
+    "How do I change a signing secret without losing a callback?": (
+        "run/security.md#keys-and-secrets",
+        "both sign for a day",
+    ),
+    "May a caller make the site call my internal network?": ("run/security.md#what-may-be-called", "private networks"),
+    "I come from Cloud Tasks, QStash or lmstfy. What is called what?": ("move/services.md", "maxRetryDuration"),
 }
 
 
