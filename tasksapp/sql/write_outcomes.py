@@ -37,7 +37,9 @@ WITH outcome AS MATERIALIZED (
     ), false) AS resolved
     FROM json_to_recordset(%(outcomes)s::json) AS o (
         id uuid, token bigint, status text, next_run_at timestamptz, counted int, system_errors int, last_error text,
-        failed int, error_class text
+        failed int, error_class text, number int, started_at timestamptz, duration_ms int, lateness_ms bigint,
+        status_code smallint, request_line text, request_headers jsonb, response_headers jsonb, response_body text,
+        error text
     )
 ), done AS (
     UPDATE delayhub_job j SET
@@ -51,7 +53,7 @@ WITH outcome AS MATERIALIZED (
     FROM outcome o
     WHERE j.id = ANY(%(ids)s::uuid[]) AND j.id = o.id AND j.lease_token = o.token
         AND CASE WHEN j.status = '{_RUNNING}' THEN true ELSE false END
-    RETURNING j.id, j.operation_id, j.status, o.failed
+    RETURNING j.id, j.operation_id, j.status, o.failed, {", ".join(f"o.{name}" for name in Tried._fields)}
 ), counted AS (
     UPDATE delayhub_operation p SET
         succeeded = p.succeeded + c.succeeded, failed = p.failed + c.failed, dead = p.dead + c.dead
@@ -63,16 +65,11 @@ WITH outcome AS MATERIALIZED (
     WHERE p.id = c.operation_id
 ), logged AS (
     INSERT INTO delayhub_attempt (job_id, {", ".join(Tried._fields)}, worker)
-    SELECT a.job_id, {", ".join(f"a.{name}" for name in Tried._fields)}, %(worker)s
-    FROM json_to_recordset(%(tried)s::json) AS a (
-        job_id uuid, number int, started_at timestamptz, duration_ms int, lateness_ms bigint, status_code smallint,
-        request_line text, request_headers jsonb, response_headers jsonb, response_body text, error text
-    )
-    JOIN done ON done.id = a.job_id
+    SELECT id, {", ".join(Tried._fields)}, %(worker)s FROM done WHERE number IS NOT NULL
 )
-SELECT o.id FROM json_to_recordset(%(outcomes)s::json) AS o (id uuid) WHERE o.id NOT IN (SELECT id FROM done)
+SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM done)
 """,  # noqa: S608  our own constants
-    {"outcomes": "json", "tried": "json", "now": "timestamptz", "worker": "text"},
+    {"outcomes": "json", "now": "timestamptz", "worker": "text"},
 )
 
 
@@ -81,12 +78,7 @@ def write_outcomes(outcomes: Sequence[Finished], *, now: datetime, worker: str, 
     if not outcomes:
         return set()
     if connections[using].vendor == "postgresql":
-        values: dict[str, Any] = {
-            "outcomes": _json(outcomes),
-            "tried": _json_of_tries(outcomes),
-            "now": now,
-            "worker": worker,
-        }
+        values: dict[str, Any] = {"outcomes": _json(outcomes), "now": now, "worker": worker}
         ids = [outcome.job_id for outcome in outcomes]
         lost = {row[0] for row in _WRITE.rows(connections[using], ids, values)}
         return {outcome.job_id for outcome in outcomes} - lost
@@ -94,6 +86,7 @@ def write_outcomes(outcomes: Sequence[Finished], *, now: datetime, worker: str, 
 
 
 def _json(outcomes: Sequence[Finished]) -> str:
+    """The outcomes, each with the attempt that led to it."""
     return json.dumps(
         [
             {
@@ -106,20 +99,15 @@ def _json(outcomes: Sequence[Finished]) -> str:
                 "last_error": outcome.last_error,
                 "failed": int(outcome.has_failed),
                 "error_class": outcome.error_class,
+                **({} if (tried := outcome.tried) is None else _of_attempt(tried)),
             }
             for outcome in outcomes
         ]
     )
 
 
-def _json_of_tries(outcomes: Sequence[Finished]) -> str:
-    return json.dumps(
-        [
-            {"job_id": str(outcome.job_id), **tried._asdict(), "started_at": tried.started_at.isoformat()}
-            for outcome in outcomes
-            if (tried := outcome.tried) is not None
-        ]
-    )
+def _of_attempt(tried: Tried) -> dict[str, Any]:
+    return {**tried._asdict(), "started_at": tried.started_at.isoformat()}
 
 
 _ANY = UUID(int=0)
