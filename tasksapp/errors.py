@@ -28,7 +28,9 @@
         ├── TaskRefused       the project does not let jobs of the biz type lead to that task, or to that queue
         ├── InvalidBizType    a biz type has values that none can have
         ├── CodeTaken         there is a biz type of that code
-        └── InvalidExport     a file cannot be taken in as the export of a tenant
+        ├── InvalidExport     a file cannot be taken in as the export of a tenant
+        ├── TenantChanged     something of a tenant changed while it was moved
+        └── MoveFailed        a tenant could not be moved to another site
 """
 
 from __future__ import annotations
@@ -277,3 +279,14 @@ class CodeTaken(JobError):
 
 class InvalidExport(JobError, ValueError):
     """A file is not the whole export of a tenant, or holds what this site cannot take in; the message says what."""
+
+
+class TenantChanged(JobError):
+    """Something of a tenant was changed while it was moved to another site."""
+
+    def __init__(self, tenant: str) -> None:
+        super().__init__(f"something of {tenant} was changed meanwhile")
+
+
+class MoveFailed(JobError):
+    """A tenant could not be moved to another site; the message says why, and what to do."""

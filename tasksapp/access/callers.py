@@ -38,6 +38,7 @@ class Caller:
         scopes: what it may do; see :class:`tasksapp.models.api_key.Scope`.
         biz_type_ids: the biz types that it may see; None for all of the tenant.
         version: grows with each change of what the key may do.
+        moved_to: where its tenant is, if not here; see :attr:`tasksapp.models.ApiKey.moved_to`.
 
     To throttles and permissions of REST framework it is an authenticated user, who is no staff and has no permissions
     of Django's.
@@ -49,6 +50,7 @@ class Caller:
     scopes: frozenset[str] = frozenset(USUAL_SCOPES)
     biz_type_ids: frozenset[int] | None = None
     version: int = 1
+    moved_to: str = ""
 
     is_authenticated: ClassVar = True
     is_active: ClassVar = True
@@ -96,7 +98,7 @@ def find_caller(key: str, *, used_from: Callable[[], str | None] = nowhere) -> C
 def _caller(row: StoredKey) -> Caller:
     """The caller of a row; each request reads the row, so this is never out of date."""
     scopes, ids = frozenset(json.loads(row.scopes)), frozenset(json.loads(row.biz_type_ids))
-    return Caller(row.name, row.id, row.tenant_id, scopes, ids or None, row.version)
+    return Caller(row.name, row.id, row.tenant_id, scopes, ids or None, row.version, row.moved_to)
 
 
 class LastUses:

@@ -24,6 +24,9 @@ class Scope(models.TextChoices):
     STATS = "stats", _("read numbers, forecasts and the audit")
 
 
+#: What keys of a tenant say that is just being moved to another site.
+MOVING = "moving"
+
 #: What a key may do where nothing is said: what every key could before there were scopes.
 USUAL_SCOPES = [Scope.JOBS_READ.value, Scope.JOBS_WRITE.value, Scope.JOBS_ACT.value, Scope.BIZ_TYPES_READ.value]
 
@@ -53,6 +56,8 @@ class ApiKey(models.Model):
     previous_prefix = optional_text(longest=16, editable=False)
     previous_hashed_key = marked(Secrecy.SECRET, optional_text(longest=128, editable=False))
     previous_until = models.DateTimeField(null=True, blank=True, editable=False)
+    #: Empty: its tenant is here. MOVING: it is on its way. Else the address of the site where it is.
+    moved_to = optional_text(longest=300, editable=False)
     expires_at = models.DateTimeField(_("expires at"), null=True, blank=True, help_text=_("Empty: never."))
     enabled = models.BooleanField(_("enabled"), default=True)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)

@@ -14,7 +14,7 @@ from tasksapp.sql.driver.single_statement import SingleQuery, may_be_single
 #: Between the columns, which come as one text: libpq takes 1 to 2 µs to read each. The name comes last, since it may
 #: have any character, and the others cannot have this one.
 _SEPARATOR = "\x1f"
-_COLUMNS = ("id", "{hashed}", "tenant_id", "scopes", "biz_type_ids", "version", "name")
+_COLUMNS = ("id", "{hashed}", "tenant_id", "scopes", "biz_type_ids", "version", "moved_to", "name")
 _AS_TEXT = {
     "postgresql": f"concat_ws(chr(31), {', '.join(_COLUMNS)})",
     "other": " || char(31) || ".join(_COLUMNS),
@@ -62,6 +62,7 @@ class StoredKey(NamedTuple):
     scopes: str
     biz_type_ids: str
     version: int
+    moved_to: str = ""
 
 
 def find_api_keys(prefix: str, *, using: str) -> list[StoredKey]:
@@ -97,5 +98,5 @@ def _rows(connection: Any, statements: _Statements, prefix: str) -> list[Any]:
 
 @lru_cache(maxsize=1_000)
 def _stored(row: str) -> StoredKey:
-    id_, hashed, tenant, scopes, biz_types, version, name = row.split(_SEPARATOR, 6)
-    return StoredKey(int(id_), name, hashed, int(tenant), scopes, biz_types, int(version))
+    id_, hashed, tenant, scopes, biz_types, version, moved_to, name = row.split(_SEPARATOR, 7)
+    return StoredKey(int(id_), name, hashed, int(tenant), scopes, biz_types, int(version), moved_to)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from django.db import connections, models, transaction
@@ -29,13 +29,15 @@ class Exporter:
     Args:
         tenant: whose.
         key: what secrets are encrypted with; without one they are left out.
+        enabled: codes of biz types that are exported as enabled, though they are not: they were before the move.
         using: the database.
     """
 
-    def __init__(self, tenant: Tenant, *, key: TransferKey, using: str) -> None:
+    def __init__(self, tenant: Tenant, *, key: TransferKey, using: str, enabled: Collection[str] = ()) -> None:
         self._tenant = tenant
         self._key = key
         self._using = using
+        self._enabled = frozenset(enabled)
         self._names = Names()
         #: Rows of each kind that were written so far.
         self.counts: Counter[str] = Counter()
@@ -51,9 +53,10 @@ class Exporter:
         All are of one moment: the database's snapshot is held until the last line is taken.
         """
         digest = hashlib.sha256()
+        connection = connections[self._using]
+        is_outermost = not connection.in_atomic_block
         with transaction.atomic(using=self._using):
-            connection = connections[self._using]
-            if connection.vendor == "postgresql":
+            if is_outermost and connection.vendor == "postgresql":
                 with connection.cursor() as cursor:
                     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             for record in self._records():
@@ -62,6 +65,14 @@ class Exporter:
                 yield line
         end = {"kind": "end", "counts": dict(self.counts), "sha256": digest.hexdigest()}
         yield json.dumps(end, separators=(",", ":")) + "\n"
+
+    def digest(self) -> str:
+        """What all rows are known by again: another one where any of them has changed, secrets apart."""
+        digest = hashlib.sha256()
+        for line in self.lines():
+            if not line.startswith('{"kind":"export"') and not line.startswith('{"kind":"end"'):
+                digest.update(line.encode())
+        return digest.hexdigest()
 
     def _records(self) -> Iterator[dict[str, Any]]:
         yield {
@@ -72,7 +83,8 @@ class Exporter:
         for kind, rows in self._rows().items():
             for row in rows.iterator(chunk_size=CHUNK_ROWS):
                 self.counts[kind] += 1
-                yield record_of(kind, row, names=self._names, key=self._key)
+                record = record_of(kind, row, names=self._names, key=self._key)
+                yield {**record, "enabled": True} if kind == "biz_type" and row.code in self._enabled else record
 
     def _read_names(self) -> None:
         self._names = Names()

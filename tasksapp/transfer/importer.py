@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -20,6 +20,7 @@ from tasksapp.biz_types.definition import definition_of, faults_of
 from tasksapp.biz_types.gates import follow
 from tasksapp.errors import InvalidExport
 from tasksapp.models import UNTIL_RESUMED, ApiKey, BizType, Job, Series, Status, Tenant, error_class
+from tasksapp.models.api_key import MOVING
 from tasksapp.models.job_keys import PausedKey, Tombstone
 from tasksapp.sql.leases import LOST, UNKNOWN
 from tasksapp.sql.tombstones import mark_first_tombstones
@@ -27,13 +28,15 @@ from tasksapp.timers.arming import arm
 from tasksapp.timers.timer import Timer, grouped
 from tasksapp.transfer.export_file import ExportFile
 from tasksapp.transfer.exporter import CARRIED
-from tasksapp.transfer.record import Names, row_of
+from tasksapp.transfer.record import KINDS, Names, row_of
 from tasksapp.transfer.transfer_key import TransferKey
 
 #: Rows that one transaction stores.
 BATCH_ROWS = 500
 #: Rows left out that are named.
 NAMED = 20
+#: Why biz types are paused: those that were imported and wait for the rest, and those that are on another site now.
+IMPORTED, MOVED = "imported: resume it when all of it is here", "moved to another site"
 
 
 @dataclass(slots=True)
@@ -61,6 +64,10 @@ class Imported:
             self.named.append(why)
 
 
+#: The columns of a pause.
+_PAUSE = ("paused_until", "paused_by", "pause_reason")
+
+
 class Importer:
     """Stores the rows of an export, batch by batch, in its order.
 
@@ -68,7 +75,7 @@ class Importer:
         export: what is taken in.
         tenant: whose it becomes.
         key: what the export's secrets are opened with.
-        paused: whether new biz types are paused, until somebody resumes them.
+        paused: whether what is new waits for :meth:`open`: biz types are paused, and keys refused.
         by: who does it, for the audit.
         using: the database.
     """
@@ -103,6 +110,20 @@ class Importer:
             if batch:
                 yield self._store(kind, batch)
 
+    def open(self) -> None:
+        """Lets the biz types and keys that an import paused go to work; no row is stored."""
+        with transaction.atomic(using=self._using):
+            for _number, record in self._export.records():
+                if record["kind"] == "biz_type":
+                    self._open(row_of(record, names=self._names, key=self._key))
+            ApiKey.objects.using(self._using).filter(tenant=self._tenant, moved_to=MOVING).update(moved_to="")
+
+    def _open(self, given: Any) -> None:
+        rows = BizType.objects.using(self._using).filter(tenant=self._tenant, code=given.code, pause_reason=IMPORTED)
+        for stored in rows.select_related("tenant"):
+            verbs.edit(_with_values_of(stored, given, _PAUSE), _PAUSE, by=self._by)
+            self.done.new["biz_type"] += 1
+
     def _store(self, kind: str, batch: Sequence[Any]) -> int:
         with transaction.atomic(using=self._using):
             match kind:
@@ -122,9 +143,12 @@ class Importer:
         return len(batch)
 
     def _store_biz_type(self, given: BizType) -> None:
+        """Stores a new one, or one that comes back, and leaves any other."""
         rows = BizType.objects.using(self._using).filter(tenant=self._tenant, code=given.code)
         stored = rows.select_related("tenant").first()
-        if stored is not None:
+        if stored is not None and self._paused and stored.pause_reason not in {IMPORTED, MOVED}:
+            raise InvalidExport(f"biz type {given.code!r} is here already, and at work")
+        if stored is not None and stored.pause_reason != MOVED:
             self.done.there["biz_type"] += 1
             if definition_of(stored) != definition_of(given):
                 self.done.different.append(given.code)
@@ -134,21 +158,28 @@ class Importer:
         if faults := faults_of(given):
             raise InvalidExport(f"biz type {given.code!r}: {'; '.join(fault.message for fault in faults)}")
         if self._paused:
-            given.paused_until, given.paused_by = UNTIL_RESUMED, self._by.name
-            given.pause_reason = "imported: resume it when all of it is here"
-        verbs.add(given, by=self._by)
+            given.paused_until, given.paused_by, given.pause_reason = UNTIL_RESUMED, self._by.name, IMPORTED
+        if stored is None:
+            verbs.add(given, by=self._by)
+        else:
+            columns = [column.name for column in KINDS["biz_type"].columns if column.name != "code"]
+            given = _with_values_of(stored, given, columns)
+            verbs.edit(given, columns, by=self._by)
         self.done.new["biz_type"] += 1
         self._names.add_biz_type(given)
 
     def _store_key(self, given: ApiKey) -> None:
         keys = ApiKey.objects.using(self._using)
-        if keys.filter(prefix=given.prefix, hashed_key=given.hashed_key, tenant=self._tenant).exists():
+        same = keys.filter(prefix=given.prefix, hashed_key=given.hashed_key, tenant=self._tenant)
+        if same.exists():
+            # It comes back from the site that it had moved to.
+            same.exclude(moved_to="").update(moved_to=MOVING if self._paused else "")
             self.done.there["api_key"] += 1
             return
         if keys.filter(prefix=given.prefix).exists() or keys.filter(tenant=self._tenant, name=given.name).exists():
             self.done.refuse(f"API key {given.name!r}: there is another one of that name, or with that prefix")
             return
-        given.tenant = self._tenant
+        given.tenant, given.moved_to = self._tenant, MOVING if self._paused else ""
         given.save(using=self._using, force_insert=True)
         record_key(Deed.ISSUE_KEY, given, by=self._by, after={"scopes": given.scopes})
         self.done.new["api_key"] += 1
@@ -218,3 +249,9 @@ class Importer:
             if biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE:
                 job.status, job.last_error, job.finished_at = Status.DEAD, UNKNOWN, timezone.now()
         return job
+
+
+def _with_values_of(stored: BizType, given: BizType, columns: Iterable[str]) -> BizType:
+    for name in columns:
+        setattr(stored, name, getattr(given, name))
+    return stored

@@ -139,6 +139,13 @@ TESTED_THROUGH = {
         )
         for module in ("commands/import_jobs", "transfer_key")
     },
+    **{
+        f"tasksapp/{module}.py": (
+            "tests/integration/tasksapp/transfer/test_mover.py",
+            "a tenant leaves in whole moves",
+        )
+        for module in ("transfer/departure", "management/commands/move_tenant")
+    },
     "tasksapp/maintenance/resealer.py": (
         "tests/integration/tasksapp/management/commands/test_reseal.py",
         "the command runs it",

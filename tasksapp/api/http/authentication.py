@@ -16,6 +16,7 @@ from tasksapp.access.callers import Caller, find_caller
 from tasksapp.access.keys import count_wrong_key
 from tasksapp.access.session_callers import SessionCaller
 from tasksapp.api.http.problems import Problem, Refused
+from tasksapp.models.api_key import MOVING
 
 #: What a 401 names as the scheme to use.
 CHALLENGE = 'Bearer realm="delayhub"'
@@ -29,8 +30,9 @@ class ApiKeyAuthentication(BaseAuthentication):
     def authenticate(self, request: HttpRequest | Request) -> tuple[Caller, None]:
         """The caller.
 
-        Raises Refused where the key is missing, unknown, disabled or expired (401), and where its address has sent too
-        many wrong ones (429). A right key is never refused.
+        Raises Refused where the key is missing, unknown, disabled or expired (401), where its address has sent too
+        many wrong ones (429), and where its tenant is on another site (308) or on its way there (503). A right key is
+        not refused for anything else.
         """
         scheme, _, key = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
@@ -39,6 +41,8 @@ class ApiKeyAuthentication(BaseAuthentication):
         if caller is None:
             wait = count_wrong_key(client_address(request))
             raise _too_many(wait) if wait else unauthorized(UNKNOWN)
+        if caller.moved_to:
+            raise _elsewhere(caller.moved_to, request)
         return caller, None
 
     def authenticate_header(self, request: Request) -> str:
@@ -61,6 +65,15 @@ def _too_many(wait_seconds: float) -> Refused:
     )
     headers = {"Retry-After": str(math.ceil(wait_seconds))}
     return Refused(Problem(status=429, code="too_many_wrong_keys", detail=detail, headers=headers))
+
+
+def _elsewhere(moved_to: str, request: HttpRequest | Request) -> Refused:
+    if moved_to == MOVING:
+        detail = "Your jobs are being moved to another site. Send the request again after the time in Retry-After."
+        return Refused(Problem(status=503, code="moving", detail=detail, headers={"Retry-After": "2"}))
+    address = moved_to.rstrip("/") + request.get_full_path()
+    detail = f"Your jobs have been moved to another site: send the request to {address}."
+    return Refused(Problem(status=308, code="moved", detail=detail, headers={"Location": address}))
 
 
 def client_address(request: HttpRequest | Request) -> str:

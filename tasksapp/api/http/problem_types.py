@@ -223,6 +223,16 @@ _TYPES = (
         "Ask without wait=, or again after the time in Retry-After.",
     ),
     ProblemType(
+        "moving", 503, "The tenant is being moved",
+        "All that the tenant of the key has is being moved to another site. Nothing was done.",
+        "Send the request again after the time in Retry-After; the site where it is then answers it.",
+    ),
+    ProblemType(
+        "moved", 308, "The tenant is on another site",
+        "All that the tenant of the key has was moved to another site. Nothing was done here.",
+        "Send the same request, with the same key, to the address in Location, and use that site from now on.",
+    ),
+    ProblemType(
         "busy", 503, "The server is busy",
         "Large requests are being read, test calls wait for answers, or requests wait for the database, and there is no"
         " room for another one. Nothing was done.",

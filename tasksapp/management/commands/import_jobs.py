@@ -14,12 +14,13 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import router, transaction
 
 from tasksapp.access.actors import CONSOLE
-from tasksapp.errors import InvalidExport
+from tasksapp.errors import InvalidExport, TenantChanged
 from tasksapp.management.progress import Progress, counted
 from tasksapp.management.transfer_key import add_key, read_key
 from tasksapp.models import Job, Tenant
 from tasksapp.models.code import is_code
 from tasksapp.models.encrypted_text import SecretUnreadable
+from tasksapp.transfer.departure import Departure
 from tasksapp.transfer.export_file import ExportFile
 from tasksapp.transfer.importer import NAMED, Imported, Importer
 
@@ -37,9 +38,10 @@ class Command(BaseCommand):
         parser.add_argument("file", help="the export; - reads it from standard input")
         parser.add_argument("--tenant", metavar="CODE", help="whose it becomes, made if missing; without: as exported")
         add_key(parser)
-        parser.add_argument(
-            "--paused", action="store_true", help="new biz types are paused: resume them when all is here"
-        )
+        steps = parser.add_mutually_exclusive_group()
+        steps.add_argument("--paused", action="store_true", help="what is new waits: no job of it begins before --open")
+        steps.add_argument("--open", action="store_true", help="let go what was imported with --paused; store nothing")
+        steps.add_argument("--undo", action="store_true", help="take away what was imported with --paused")
         parser.add_argument("--dry-run", action="store_true", help="look through the file and store nothing")
         parser.add_argument("--database", help="its alias in DATABASES")
 
@@ -56,11 +58,19 @@ class Command(BaseCommand):
                     return
                 tenant = _tenant(options["tenant"] or export.head["tenant"], export.head, using=using)
                 importer = Importer(export, tenant, key=key, paused=options["paused"], by=CONSOLE, using=using)
+                if options["open"]:
+                    importer.open()
+                    self.stdout.write(f"open: {_in_words(importer.done.new)}")
+                    return
+                if options["undo"]:
+                    Departure(tenant, by=CONSOLE, using=using).undo()
+                    self.stdout.write("taken away")
+                    return
                 progress = Progress(self.stderr, total=export.counts.total(), what="rows")
                 for looked_at in importer.run():
                     progress.advance(looked_at)
                 progress.end()
-            except (InvalidExport, SecretUnreadable, OSError) as error:
+            except (InvalidExport, SecretUnreadable, TenantChanged, OSError) as error:
                 raise CommandError(f"{options['file']}: {error}") from None
         self._say(importer.done)
 

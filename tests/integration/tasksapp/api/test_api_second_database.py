@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,8 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from django.core.management import call_command
-from django.db import connection, connections, transaction
+from django.db import connections, transaction
 from django.test import Client
 from django.urls import include, path
 
@@ -23,6 +21,7 @@ from tasksapp.api import addresses, urls
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.jobs.creation import create
 from tasksapp.models import BizType, Job
+from tests.second_database import second_database
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "jobs"])
 
@@ -41,26 +40,9 @@ def _second_database(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
     """A database of the same kind as the first, before the tests ask for both."""
-    config = copy.deepcopy(connections.settings["default"])
-    second = f"{config['NAME']}_jobs"
-    if connection.vendor == "sqlite":
-        second = str(tmp_path_factory.mktemp("second") / "jobs.sqlite3")
-    connections.settings["jobs"] = {**config, "NAME": second}
-    with django_db_blocker.unblock():
-        _run_on_postgresql(f'CREATE DATABASE "{second}"')
-        call_command("migrate", database="jobs", verbosity=0)
-    yield
-    with django_db_blocker.unblock():
-        connections["jobs"].close()
-        del connections["jobs"]
-        del connections.settings["jobs"]
-        _run_on_postgresql(f'DROP DATABASE "{second}"')
-
-
-def _run_on_postgresql(statement: str) -> None:
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(statement)
+    with django_db_blocker.unblock(), second_database("jobs", folder=tmp_path_factory.mktemp("jobs")):
+        with django_db_blocker.block():
+            yield
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The scopes of biz types are written as the paths of the API are: ``biz-types:read``, no longer ``biz_types:read``."""
+"""Scopes of biz types are written as the paths of the API are, ``biz-types:read``; keys say where their tenant is."""
 
 import tasksapp.models.api_key
 from django.db import migrations, models
@@ -28,4 +28,9 @@ class Migration(migrations.Migration):
             field=models.JSONField(db_default=['jobs:read', 'jobs:write', 'jobs:act', 'biz-types:read'], default=tasksapp.models.api_key.usual_scopes, verbose_name='scopes'),
         ),
         migrations.RunPython(renamed("biz_types:", "biz-types:"), renamed("biz-types:", "biz_types:")),
+        migrations.AddField(
+            model_name='apikey',
+            name='moved_to',
+            field=models.CharField(blank=True, db_default='', default='', editable=False, max_length=300),
+        ),
     ]

@@ -1,0 +1,121 @@
+"""Departure: what a site does with a tenant that leaves for another one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypeVar
+
+from django.db import connections, models, transaction
+from django.db.models import Exists, OuterRef
+
+from tasksapp.access.actors import Actor
+from tasksapp.biz_types import verbs
+from tasksapp.errors import TenantChanged
+from tasksapp.models import UNTIL_RESUMED, ApiKey, Attempt, BizType, Job, Status, Tenant
+from tasksapp.models.api_key import MOVING
+from tasksapp.transfer.exporter import CARRIED, Exporter
+from tasksapp.transfer.importer import IMPORTED, MOVED
+from tasksapp.transfer.record import KINDS
+from tasksapp.transfer.transfer_key import TransferKey
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+class Departure:
+    """Closes a tenant, and lets go of it once another site has all that it had.
+
+    Args:
+        tenant: who leaves.
+        by: who does it, for the audit.
+        using: the database.
+    """
+
+    def __init__(self, tenant: Tenant, *, by: Actor, using: str) -> None:
+        self._tenant = tenant
+        self._by = by
+        self._using = using
+
+    def enabled(self) -> list[str]:
+        """The codes of its biz types that are enabled."""
+        return sorted(self._biz_types().filter(enabled=True).values_list("code", flat=True))
+
+    def close(self) -> None:
+        """Takes no jobs and no requests of it any more, and begins no job. Done twice, it changes nothing."""
+        with transaction.atomic(using=self._using):
+            self._keys().update(moved_to=MOVING)
+            for biz_type in self._biz_types().filter(enabled=True).select_for_update(no_key=True, of=("self",)):
+                biz_type.enabled = False
+                verbs.edit(biz_type, ["enabled"], by=self._by, reason=MOVING)
+
+    def running(self) -> int:
+        """How many of its jobs run."""
+        return self._jobs(Status.RUNNING).count()
+
+    def has_left(self) -> bool:
+        """Whether :meth:`leave` was done, and it has not come back since."""
+        here = self._keys().filter(moved_to="").exists() or self._biz_types().exclude(pause_reason=MOVED).exists()
+        return not here
+
+    def reopen(self, enabled: Collection[str]) -> None:
+        """Goes back: takes and begins jobs of those biz types again."""
+        with transaction.atomic(using=self._using):
+            self._keys().update(moved_to="")
+            for biz_type in self._biz_types().filter(code__in=enabled, enabled=False):
+                biz_type.enabled = True
+                verbs.edit(biz_type, ["enabled"], by=self._by, reason="it was not moved")
+
+    def leave(self, *, digest: str | None, moved_to: str | None) -> None:
+        """Deletes all that another site has now. What has ended stays, with its biz types, which are shut.
+
+        Args:
+            digest: what :meth:`Exporter.digest` gave before that; None: whatever it is now.
+            moved_to: what its keys are answered with, where it is; MOVING: only that it moves; None: keys go too.
+
+        Raises TenantChanged where something of it has changed since, and DatabaseError where that is just happening.
+        """
+        with transaction.atomic(using=self._using):
+            connection = connections[self._using]
+            if connection.vendor == "postgresql":
+                with connection.cursor() as cursor:
+                    # So that what changes meanwhile ends this with an error, and is not lost.
+                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            # SQLite refuses to write where it has read first.
+            self._keys().update(moved_to=MOVING)
+            exporter = Exporter(self._tenant, key=TransferKey(), using=self._using)
+            if digest is not None and exporter.digest() != digest:
+                raise TenantChanged(self._tenant.code)
+            carried = self._jobs(*CARRIED)
+            Attempt.objects.using(self._using).filter(job__in=carried)._raw_delete(self._using)
+            carried._raw_delete(self._using)
+            for kind in ("series", "paused_key", "tombstone", "idempotency_key"):
+                self._of(KINDS[kind].model).delete()
+            if moved_to is None:
+                self._keys().delete()
+            else:
+                self._keys().update(moved_to=moved_to)
+            there = Exists(Job.objects.using(self._using).filter(biz_type=OuterRef("pk")))
+            self._biz_types().exclude(there).delete()
+            for biz_type in self._biz_types():
+                biz_type.enabled, biz_type.paused_until = False, UNTIL_RESUMED
+                biz_type.paused_by, biz_type.pause_reason = self._by.name, MOVED
+                verbs.edit(biz_type, ["enabled", "paused_until", "paused_by", "pause_reason"], by=self._by)
+
+    def undo(self) -> None:
+        """Takes away what was imported and not opened yet. Raises TenantChanged where there is more than that."""
+        if self._biz_types().exclude(pause_reason__in=[IMPORTED, MOVED]).exists():
+            raise TenantChanged(self._tenant.code)
+        self.leave(digest=None, moved_to=None)
+
+    def _biz_types(self) -> models.QuerySet[BizType]:
+        rows = BizType.objects.using(self._using).filter(tenant=self._tenant)
+        return rows.select_related("tenant").order_by("pk")
+
+    def _keys(self) -> models.QuerySet[ApiKey]:
+        return ApiKey.objects.using(self._using).filter(tenant=self._tenant)
+
+    def _jobs(self, *statuses: Status) -> models.QuerySet[Job]:
+        return self._of(Job).filter(status__in=statuses)
+
+    def _of(self, model: type[Row]) -> models.QuerySet[Row]:
+        ids = list(self._biz_types().values_list("pk", flat=True))
+        return model._default_manager.using(self._using).filter(biz_type__in=ids)

@@ -1,0 +1,257 @@
+"""Mover: a tenant is on one site or the other, wherever the move ended; all that it had is there, once."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from delayhub.clock import SystemClock
+from tasksapp import jobs
+from tasksapp.access.actors import Actor
+from tasksapp.access.keys import issue_key
+from tasksapp.errors import MoveFailed
+from tasksapp.models import ApiKey, BizType, Job, Status, Tenant
+from tasksapp.models.api_key import MOVING
+from tasksapp.transfer import departure, mover
+from tasksapp.transfer.mover import Mover
+from tasksapp.transfer.transfer_key import TransferKey
+from tests.fixture_types import MakeBizType
+from tests.job_rows import store_job
+from tests.second_database import second_database
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "there"])
+
+KEY = Fernet.generate_key().decode()
+THERE = "https://c3.example"
+
+
+class Killed(BaseException):
+    """As kill -9 would end it."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _another_site(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """The database of the other site."""
+    with django_db_blocker.unblock(), second_database("there", folder=tmp_path_factory.mktemp("there")):
+        with django_db_blocker.block():
+            yield
+
+
+class Road:
+    """Carries exports between the two sites, and ends the program at a given step.
+
+    Args:
+        folder: for the files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.said: list[str] = []
+        self.killed_at: int | None = None
+
+    def run(self, command: list[str], *, stdin: IO[bytes], **options: Any) -> subprocess.CompletedProcess[str]:
+        """In place of the command of the other site."""
+        del options
+        (self.folder / "sent").write_bytes(stdin.read())
+        out = StringIO()
+        (self.folder / "key").write_text(KEY)
+        try:
+            call_command(
+                "import_jobs", str(self.folder / "sent"), "--key", str(self.folder / "key"), *command[2:],
+                database=command[1], stdout=out,
+            )  # fmt: skip
+        except CommandError as error:
+            return subprocess.CompletedProcess(command, 1, "", str(error))
+        return subprocess.CompletedProcess(command, 0, out.getvalue(), "")
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
+        if self.killed_at is not None and len(self.said) > self.killed_at:
+            raise Killed
+
+    def mover(self, *, home: str = "default", to: str = THERE) -> Mover:
+        other = "there" if home == "default" else "default"
+        return Mover(
+            Tenant.objects.using(home).get(code="acme"), file=self.folder / f"{home}.ndjson", there=["there", other],
+            to=to, key=TransferKey(KEY), say=self.say, clock=SystemClock(), by=Actor("ada"), using=home,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def road(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Road:
+    made = Road(tmp_path)
+    monkeypatch.setattr(mover.subprocess, "run", made.run)
+    return made
+
+
+@pytest.fixture
+def key(make_biz_type: MakeBizType) -> str:
+    """A tenant with two biz types, of which one is disabled, a key and three jobs, one of which is over."""
+    acme = Tenant.objects.create(code="acme")
+    biz_type = make_biz_type("order.close", tenant=acme, auth="basic", auth_secret="user:password")
+    make_biz_type("order.old", tenant=acme, enabled=False)
+    for number in range(2):
+        jobs.create("order.close", tenant="acme", delay=600, biz_id=f"order-{number}")
+    store_job(biz_type, Status.DEAD, attempts=3)
+    store_job(biz_type, Status.SUCCEEDED)
+    return issue_key("shop", tenant=acme, scopes=["jobs:read", "jobs:write"]).key
+
+
+def open_sites() -> set[str]:
+    """Where jobs of the tenant may begin."""
+    rows = {site: BizType.objects.using(site).filter(tenant__code="acme") for site in ("default", "there")}
+    return {site for site, found in rows.items() if any(not each.is_shut(now=timezone.now()) for each in found)}
+
+
+def live(site: str) -> set[tuple[str, str]]:
+    rows = Job.objects.using(site).filter(status__in=["pending", "dead"], biz_type__tenant__code="acme")
+    return {(str(job.id), job.status) for job in rows}
+
+
+def get(client: Client, key: str) -> Any:
+    return client.get("/api/v1/jobs?biz_type=order.close", headers={"Authorization": f"Bearer {key}"})
+
+
+def test_a_tenant_moves_and_comes_back(road: Road, key: str, client: Client) -> None:
+    before = live("default")
+
+    road.mover().move()
+
+    assert (live("default"), live("there"), open_sites()) == (set(), before, {"there"})
+    assert BizType.objects.using("there").get(code="order.close").auth_secret == "user:password"
+    assert not BizType.objects.using("there").get(code="order.old").enabled
+    assert [job.status for job in Job.objects.all()] == ["succeeded"], "what is over stays"
+    answer = get(client, key)
+    assert (answer.status_code, answer["Location"]) == (308, f"{THERE}/api/v1/jobs?biz_type=order.close")
+    assert ApiKey.objects.using("there").get().moved_to == ""
+
+    road.mover(home="there", to="").move()
+
+    assert (live("default"), live("there"), open_sites()) == (before, set(), {"default"})
+    assert not BizType.objects.using("default").get(code="order.old").enabled
+    assert get(client, key).status_code == 200
+    assert ApiKey.objects.using("there").get().moved_to == MOVING
+
+
+def test_ended_at_any_step_it_goes_on(road: Road, key: str, client: Client, settings: Any) -> None:
+    before = live("default")
+    for step in itertools.count():
+        road.killed_at, road.said = step, []
+        home, other = ("default", "there") if step % 2 == 0 else ("there", "default")
+        try:
+            road.mover(home=home).move()
+        except Killed:
+            assert open_sites() <= {home} or open_sites() <= {other}
+            assert live("default") | live("there") == before
+            road.killed_at = None
+            road.mover(home=home).move()
+        else:
+            break
+        assert (live(home), live(other), open_sites()) == (set(), before, {other})
+    assert step >= 5
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_ended_before_the_other_site_has_it_alone_it_goes_back(road: Road, key: str, client: Client, step: int) -> None:
+    before = live("default")
+    road.killed_at = step
+    with pytest.raises(Killed):
+        road.mover().move()
+    assert get(client, key).status_code == 503
+    assert get(client, key)["Retry-After"] == "2"
+    road.killed_at = None
+
+    road.mover().back()
+
+    assert (live("default"), live("there"), open_sites()) == (before, set(), {"default"})
+    assert get(client, key).status_code == 200
+    assert not BizType.objects.using("there").filter(tenant__code="acme").exists()
+    with pytest.raises(MoveFailed, match="no move of it has begun"):
+        road.mover().back()
+
+
+def test_ended_before_it_noted_that_it_has_let_go_it_goes_on(
+    road: Road, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, keep = live("default"), Mover._keep
+
+    def killed(self: Mover, progress: Any) -> None:
+        if progress.left:
+            raise Killed
+        keep(self, progress)
+
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(Mover, "_keep", killed)
+        road.mover().move()
+    with pytest.raises(MoveFailed, match="has let go of it already"):
+        road.mover().back()
+
+    road.mover().move()
+
+    assert (live("default"), live("there"), open_sites()) == (set(), before, {"there"})
+    with pytest.raises(MoveFailed, match="acme is not here: it was moved to another site"):
+        road.mover().move()
+
+
+def test_it_is_too_late_to_go_back_when_this_site_has_let_go(road: Road, key: str) -> None:
+    road.killed_at = 3
+    with pytest.raises(Killed):
+        road.mover().move()
+    road.killed_at = None
+
+    with pytest.raises(MoveFailed, match="has let go of it already"):
+        road.mover().back()
+
+
+def test_what_is_changed_meanwhile_comes_along(road: Road, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled = Job.objects.get(biz_id="order-0")
+    leave = departure.Departure.leave
+
+    def cancel_first(self: Any, *, digest: str | None, moved_to: str | None) -> None:
+        monkeypatch.setattr(departure.Departure, "leave", leave)
+        jobs.cancel(cancelled.id)
+        leave(self, digest=digest, moved_to=moved_to)
+
+    monkeypatch.setattr(departure.Departure, "leave", cancel_first)
+
+    road.mover().move()
+
+    assert "something of acme was changed meanwhile: once more" in road.said
+    assert str(cancelled.id) not in {job_id for job_id, _status in live("there")}
+    assert len(live("there")) == 2
+
+
+def test_jobs_that_run_end_first(road: Road, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mover, "DRAIN_SECONDS", 0.0)
+    monkeypatch.setattr(mover, "LOOK_SECONDS", 0.0)
+    Job.objects.filter(biz_id="order-0").update(status=Status.RUNNING)
+
+    with pytest.raises(MoveFailed, match="1 of its jobs still run"):
+        road.mover().move()
+
+    Job.objects.filter(biz_id="order-0").update(status=Status.SUCCEEDED)
+    road.mover().move()
+    assert len(live("there")) == 2
+
+
+def test_a_biz_type_that_is_at_work_there_is_not_mixed_with_this_one(road: Road, key: str) -> None:
+    other = Tenant.objects.using("there").create(code="acme")
+    row = BizType(tenant=other, code="order.close", url="https://shop.example/hooks")
+    row.save(using="there")
+
+    with pytest.raises(MoveFailed, match=r"biz type 'order\.close' is here already, and at work"):
+        road.mover().move()
+
+    assert live("there") == set()
