@@ -66,6 +66,9 @@ class Judgement:
     conditions: Sequence[Condition] = ()
     kinds: frozenset[AlertKind] = frozenset()
 
+    def __or__(self, other: Judgement) -> Judgement:
+        return Judgement(conditions=[*self.conditions, *other.conditions], kinds=self.kinds | other.kinds)
+
 
 def site_judgement(health: DeliveryHealth, *, confirm: timedelta = CONFIRM) -> Judgement:
     """What is wrong with the site.
@@ -91,14 +94,14 @@ def site_judgement(health: DeliveryHealth, *, confirm: timedelta = CONFIRM) -> J
     return Judgement(conditions=[Condition(kind=kind, facts=facts, confirm=confirm)], kinds=_KINDS)
 
 
-def biz_type_judgement(*, now: datetime, using: str) -> Judgement:
+def biz_type_judgement(biz_types: Sequence[BizType], *, now: datetime, using: str) -> Judgement:
     """What is wrong with biz types, on a site that delivers. Raises what the database raises.
 
     Args:
+        biz_types: all biz types, with their tenants.
         now: the present.
         using: the database.
     """
-    biz_types = list(BizType.objects.using(using).select_related("tenant").order_by("id"))
     counts = {row.biz_type_id: row for row in JobCount.objects.using(using).filter(counted_at__gte=now - FRESH)}
     breakers = open_breakers(biz_types)
     found = _dying(biz_types, counts, now=now, using=using)
@@ -108,7 +111,7 @@ def biz_type_judgement(*, now: datetime, using: str) -> Judgement:
         found += [
             _down(biz_type) for biz_type in biz_types if biz_type.queue in breakers and not biz_type.is_shut(now=now)
         ]
-        if counts or not biz_types:
+        if counts:
             kinds.add(AlertKind.OVERDUE)
             found += _overdue(biz_types, counts, breakers, now=now)
     return Judgement(conditions=found, kinds=frozenset(kinds))

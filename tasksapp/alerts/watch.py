@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import DurationField, ExpressionWrapper, F, Q
 from django.db.models.functions import Now
 
 from delayhub.clock import Clock, now_by
@@ -48,11 +49,13 @@ class Turn:
         held: whether this process had the seat; without it, it did nothing.
         told: what is said to owners, in words for the log.
         messages: how many messages wait to be sent.
+        taken_seconds: for how long the seat is another process's, unless that one leaves it.
     """
 
     held: bool
     told: tuple[str, ...] = ()
     messages: int = 0
+    taken_seconds: float = 0.0
 
 
 class Watch:
@@ -81,20 +84,22 @@ class Watch:
             self._redis_away_at = now
             self.outage.note_answer(now=now)
         if not held:
-            return Turn(held=False)
-        judgements = self._judge(now=now)
-        if not judgements:
-            return Turn(held=True)
-        with transaction.atomic(using=self.using):
-            events = [event for judgement in judgements for event in self._book.apply(judgement, now=now)]
-            about = {event.alert.biz_type_id for event in events} - {0}
-            biz_types = BizType.objects.using(self.using).select_related("tenant").in_bulk(about) if about else {}
-            count = outbox.put(compose(events, biz_types, now=now), now=now, using=self.using) if events else 0
-        for name in names_of(events):
-            logger.warning("alert %s", name, extra={"action": "alert"})
+            # Its own outage is over only when the database has answered for some turns.
+            return Turn(held=False, taken_seconds=0.0 if self.outage.is_open else self._seat.taken_seconds)
+        biz_types = list(BizType.objects.using(self.using).select_related("tenant").order_by("id"))
+        judgement = self._judge(biz_types, now=now)
         if self._purge_at is None or now >= self._purge_at:
             self._book.purge(now=now)
             self._purge_at = now + PURGE_EVERY
+        # Mostly nothing is wrong and nothing was: one statement in the place of a transaction.
+        if not judgement.conditions and not self._book.has_open():
+            return Turn(held=True)
+        with transaction.atomic(using=self.using):
+            events = self._book.apply(judgement, now=now)
+            known = {biz_type.pk: biz_type for biz_type in biz_types}
+            count = outbox.put(compose(events, known, now=now), now=now, using=self.using) if events else 0
+        for name in names_of(events):
+            logger.warning("alert %s", name, extra={"action": "alert"})
         return Turn(held=True, told=tuple(names_of(events)), messages=count)
 
     def note_away(self) -> bool:
@@ -109,15 +114,15 @@ class Watch:
         """The present, by the clock of this process."""
         return now_by(self._clock)
 
-    def _judge(self, *, now: datetime) -> list[Judgement]:
+    def _judge(self, biz_types: Sequence[BizType], *, now: datetime) -> Judgement:
+        if not biz_types:
+            return Judgement()  # a site without biz types delivers nothing
         health = delivery_health()
-        if health.state is DeliveryState.DATABASE_AWAY or not BizType.objects.using(self.using).exists():
-            return []  # the next turn finds the database away; and a site without biz types delivers nothing
         if health.state is DeliveryState.REDIS_AWAY:
             self._redis_away_at = now
         was_away = self._redis_away_at is not None and now - self._redis_away_at < AFTER_OUTAGE
         site = site_judgement(health, confirm=CONFIRM_AFTER_OUTAGE if was_away else CONFIRM)
-        return [site, biz_type_judgement(now=now, using=self.using)] if health.is_ok else [site]
+        return site | biz_type_judgement(biz_types, now=now, using=self.using) if health.is_ok else site
 
 
 class Seat:
@@ -132,6 +137,8 @@ class Seat:
         self._using = using
         self._is_worker = is_worker
         self._holder = f"{socket.gethostname()[:20]}:{os.getpid()}:{uuid4().hex[:12]}"
+        #: Where it could not be taken: how long before it can be, should its holder have died.
+        self.taken_seconds = 0.0
 
     def take(self) -> bool:
         """Takes the seat or keeps it; False where another process has it. Raises what the database raises."""
@@ -140,7 +147,9 @@ class Seat:
         wanted = {"holder": self._holder, "is_worker": self._is_worker, "until": Now() + LEASE}
         if rows.filter(Q(holder=self._holder) | free).update(**wanted):
             return True
-        if rows.exists():
+        left = ExpressionWrapper(F("until") - Now(), output_field=DurationField())
+        for until in rows.values_list(left, flat=True):
+            self.taken_seconds = (until + (PATIENCE if self._is_worker else timedelta())).total_seconds()
             return False
         row = AlertWatch(pk=_ROW, **wanted)
         AlertWatch.objects.using(self._using).bulk_create([row], ignore_conflicts=True)

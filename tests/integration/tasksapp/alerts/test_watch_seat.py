@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -66,3 +67,13 @@ def test_who_leaves_frees_the_seat_at_once() -> None:
     first.leave()
 
     assert second.take()
+
+
+@pytest.mark.parametrize(("make", "most"), [(web, LEASE), (worker, LEASE + PATIENCE)])
+def test_who_has_to_wait_knows_how_long_at_least(make: Callable[[], Seat], most: timedelta) -> None:
+    web().take()
+    waiting = make()
+
+    assert not waiting.take()
+
+    assert most.total_seconds() - 5 < waiting.taken_seconds <= most.total_seconds()
