@@ -231,8 +231,12 @@ class CountingThread:
         self._thread.join(10.0)
 
     def run_once(self) -> bool:
-        """Does what is due, where the loader has the seat; whether that succeeded. A failure is logged."""
+        """Does what is due, where the loader has the seat; whether that succeeded. A failure is logged.
+
+        Its connection is kept for as long: a new one for each count is most of what an idle site costs PostgreSQL.
+        """
         if not self._holds_seat():
+            self._close_connection()
             return True
         with self._guard:
             try:
@@ -244,10 +248,13 @@ class CountingThread:
                 logger.exception("jobs were not counted, trying again", extra={"action": "count"})
             else:
                 return True
-            finally:
-                connections[self._using].close()
+            self._close_connection()
         return False
 
     def _run(self) -> None:
         while not self._stop.wait(LOOK_SECONDS):
             self.run_once()
+        self._close_connection()
+
+    def _close_connection(self) -> None:
+        connections[self._using].close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connections
 
 from delayhub.engine import SystemClock
 from tasksapp.maintenance import counter as module
@@ -33,6 +33,23 @@ def test_it_counts_until_it_is_stopped(biz_type: BizType, monkeypatch: pytest.Mo
 def test_without_the_seat_it_does_nothing(biz_type: BizType) -> None:
     assert thread(holds_seat=False).run_once()
     assert not JobCount.objects.exists()
+
+
+def test_it_keeps_its_connection_for_as_long_as_it_has_the_seat(
+    biz_type: BizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[object] = []
+    counting = thread()
+    connection = connections["default"]
+    monkeypatch.setattr(connection, "close", lambda: closed.append(connection))
+
+    assert counting.run_once()
+    assert counting.run_once()
+    assert not closed
+
+    monkeypatch.setattr(counting, "_holds_seat", lambda: False)
+    assert counting.run_once()
+    assert closed
 
 
 @pytest.mark.parametrize("error", [OperationalError("the database is away"), ZeroDivisionError()])
