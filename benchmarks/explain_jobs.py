@@ -107,8 +107,9 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
     from tasksapp.sql.claim_jobs import claim_jobs
     from tasksapp.sql.count_jobs import count_jobs
     from tasksapp.sql.leases import renew_leases, return_lost_leases
-    from tasksapp.sql.pending_rows import Position, count_pending, pages, timer_work
+    from tasksapp.sql.pending_rows import Position, count_pending, pages
     from tasksapp.sql.purge_rows import old_keys, purge, purge_jobs
+    from tasksapp.sql.timer_work import timer_work
     from tasksapp.sql.upcoming import count_upcoming
 
     biz_type = BizType.objects.order_by("id")[0]
@@ -124,6 +125,7 @@ def statements(now: datetime) -> dict[str, Callable[[], object]]:
     return {
         "claim 100": lambda: claim_jobs(due, now=now, lease_seconds=60, worker="w", using=using),
         "sweep: biz types with work": lambda: timer_work(
+            now=now,
             after=now + timedelta(hours=1),
             until=now + timedelta(hours=1, seconds=2),
             overdue_since=now - timedelta(seconds=2),
@@ -152,18 +154,19 @@ def of_idle(biz_types: Sequence[Any], now: datetime) -> dict[str, Callable[[], o
     from tasksapp.models import BizType, Operation, Status
     from tasksapp.operations.pages import biz_types_with_jobs
     from tasksapp.sql.first_jobs import due_jobs, has_jobs, has_jobs_in
-    from tasksapp.sql.pending_rows import count_pending, pages, timer_work
+    from tasksapp.sql.pending_rows import count_pending, pages
     from tasksapp.sql.purge_rows import purge_jobs
+    from tasksapp.sql.timer_work import timer_work
     from tasksapp.stats.counts import count_bounded
 
     one, using = biz_types[len(biz_types) // 2].pk, "default"
     hour, overdue_since = now + timedelta(hours=1), now - timedelta(seconds=2)
     return {
         "sweep: biz types with work": lambda: timer_work(
-            after=hour, until=hour + timedelta(seconds=2), overdue_since=overdue_since, using=using
+            now=now, after=hour, until=hour + timedelta(seconds=2), overdue_since=overdue_since, using=using
         ),
         "sweep: biz types with work in the first turn": lambda: timer_work(
-            after=None, until=hour, overdue_since=overdue_since, using=using
+            now=now, after=None, until=hour, overdue_since=overdue_since, using=using
         ),
         "sweep: first page": lambda: next(pages(one, after=None, until=hour, using=using), None),
         "sweep: count the window": lambda: count_pending(one, after=now, until=hour, using=using),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +18,7 @@ from tasksapp.errors import UnknownTenant
 from tasksapp.models import BizType, Tenant
 from tasksapp.models.code import is_code
 from tasksapp.models.tenant import DEFAULT_TENANT
-from tasksapp.sql.biz_type_revision import Revised, read_biz_type
+from tasksapp.sql.biz_type_revision import Revised, read_biz_types
 
 #: For how long a process may go on with a biz type that another process has edited.
 FRESH_SECONDS = 1.0
@@ -75,13 +76,26 @@ class BizTypeCache:
 
         Raises BizType.DoesNotExist where it was deleted.
         """
+        for biz_type in self.all_as_of({biz_type_id: revision}, using=using):
+            return biz_type
+        raise BizType.DoesNotExist
+
+    def all_as_of(self, revisions: Mapping[int, int | None], *, using: str) -> list[BizType]:
+        """The same for several, by their ids; those that were deleted are left out. What has changed is read at once.
+
+        Args:
+            revisions: those of their rows; None where it is not known, so that the row is read.
+            using: the database.
+        """
         with self._lock:
-            known = self._by_id.get((using, biz_type_id))
-        if known is None or known.revision != revision:
-            known = read_biz_type(biz_type_id, using=using)
+            held = {key: self._by_id.get((using, key)) for key in revisions}
+        known = {key: one for key, one in held.items() if one is not None and one.revision == revisions[key]}
+        if missing := revisions.keys() - known.keys():
+            read = read_biz_types(missing, using=using)
             with self._lock:
-                self._by_id[using, biz_type_id] = known
-        return known.biz_type
+                self._by_id.update({(using, key): one for key, one in read.items()})
+            known |= read
+        return [known[key].biz_type for key in revisions if key in known]
 
     def clear(self) -> None:
         """Empties the cache, so that every biz type is read again."""

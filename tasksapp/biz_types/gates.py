@@ -68,13 +68,16 @@ def revision_of(biz_type: BizType) -> Revision:
     return Revision(biz_type.pk, biz_type.revision)
 
 
-def bring_gates(biz_types: Sequence[BizType], *, now: datetime, lanes: Lanes = patient_lane) -> int:
+def bring_gates(
+    biz_types: Sequence[BizType], *, now: datetime, lanes: Lanes = patient_lane, may_have_paused_keys: bool = True
+) -> int:
     """How many gates, and paused flow keys of queues, were written, since they were not as the rows have them.
 
     Args:
         biz_types: as they are stored at this moment.
         now: Redis' time, by which pauses and ramps end.
         lanes: how Redis is reached.
+        may_have_paused_keys: False where a moment ago no flow key was paused.
 
     Raises RedisError.
     """
@@ -85,14 +88,18 @@ def bring_gates(biz_types: Sequence[BizType], *, now: datetime, lanes: Lanes = p
         by_lane[biz_type.timer_lane].append(biz_type)
     # Before the breakers: the gate of one that opens later must not look like an old one.
     found = {name: read_gates(lanes(name), [each.queue for each in group]) for name, group in by_lane.items()}
-    breakers, paused = _breakers(biz_types, lanes), _paused(biz_types, now=now)
+    breakers, paused = _breakers(biz_types, lanes), dict[int, dict[str, int]]()
+    # A key that was paused since that moment is in Redis by now, or the gate is lost with it: it must not be resumed.
+    all_stored = [stored for group in found.values() for stored in group]
+    if may_have_paused_keys or any(stored.paused or stored.revision is None for stored in all_stored):
+        paused = _paused(biz_types, now=now)
     written = 0
     for name, group in by_lane.items():
         lane = lanes(name)
         for biz_type, stored in zip(group, found[name], strict=True):
             gate = gate_of(biz_type, now=now, breaker=breakers.get(biz_type.queue, CLOSED))
             # Keys first: a gate without a revision opens when it gets one.
-            changed = _pause(lane, biz_type.queue, wanted=paused[biz_type.pk], found=stored.paused)
+            changed = _pause(lane, biz_type.queue, wanted=paused.get(biz_type.pk, {}), found=stored.paused)
             written += changed | _write(lane, biz_type, gate, stored)
     return written
 

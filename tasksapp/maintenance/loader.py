@@ -19,6 +19,7 @@ from django.db import Error
 from django.db.models.functions import Now
 
 from delayhub.clock import Clock, now_by
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.gates import bring_gates
 from tasksapp.conf import options
 from tasksapp.maintenance.database_uptime import DatabaseUptime
@@ -27,7 +28,8 @@ from tasksapp.maintenance.slot_sweep import SlotSweep
 from tasksapp.maintenance.timer_loss import TimerLoss
 from tasksapp.models import BizType, LoaderReport
 from tasksapp.sql import pending_rows
-from tasksapp.sql.pending_rows import PendingRow, Position, pages, timer_work
+from tasksapp.sql.pending_rows import PendingRow, Position, pages
+from tasksapp.sql.timer_work import TimerWork, timer_work
 from tasksapp.timers.arming import ensure_timers
 from tasksapp.timers.broker import timer_address
 from tasksapp.timers.lanes import client, patient_lanes
@@ -52,6 +54,7 @@ class Turn:
         overdue: overdue rows whose timer was ensured.
         returned: rows of lost workers.
         reloaded: whether the whole window was loaded.
+        operations: whether operations are open.
     """
 
     held: bool
@@ -59,6 +62,7 @@ class Turn:
     overdue: int = 0
     returned: int = 0
     reloaded: bool = False
+    operations: bool = False
 
 
 class Loader:
@@ -80,6 +84,8 @@ class Loader:
         self._lost_leases = LostLeases(using=using, clock=self.clock, uptime=self._uptime)
         self._slot_sweep = SlotSweep(using=using, clock=self.clock)
         self._held = False
+        #: What the next turn goes by; None where it has to look itself.
+        self._work: TimerWork | None = None
         #: The end of the window as the last turn loaded it, and the biz types that were not shut then.
         self._loaded_until: datetime | None = None
         self._open: set[int] = set()
@@ -90,6 +96,14 @@ class Loader:
     def holds_seat(self) -> bool:
         """Whether its last turn had the seat."""
         return self._held
+
+    def look(self) -> TimerWork | None:
+        """What there is to do, where its last turn had the seat, else None; the next turn goes by it.
+
+        Raises what the database raises.
+        """
+        self._work = self._look() if self._held else None
+        return self._work
 
     def run_once(self) -> Turn:
         """One turn. Raises what Redis or the database raise; the next turn does what this one did not."""
@@ -125,29 +139,45 @@ class Loader:
         return self._load(biz_types, after=None, until=now_by(self.clock) + options().near_window, advance=advance)
 
     def _turn(self) -> Turn:
-        now = now_by(self.clock)
-        until = now + options().near_window
-        found = timer_work(after=self._loaded_until, until=until, overdue_since=now - OVERDUE, using=self.using)
-        biz_types = found.biz_types
+        work, self._work = self._work or self._look(), None
+        now, until = now_by(self.clock), work.until
+        biz_types = biz_type_cache.all_as_of(work.revisions, using=self.using)
         self._uptime.note_answer()
         armed = [biz_type for biz_type in biz_types if biz_type.id in self._open]
         reloaded = self._timer_loss.run_once(armed, until=self._loaded_until)
-        bring_gates(biz_types, now=now)
+        bring_gates(biz_types, now=now, may_have_paused_keys=work.paused_keys)
         self._reporter.run_once(epoch=self._timer_loss.epoch)
         if reloaded:
             logger.info("loading all timers of the next %s", options().near_window, extra={"action": "reload"})
             entered, overdue = self._load(biz_types, after=None, until=until), 0
         else:
             # One that just opened brings its whole window, whether or not anything enters it now.
-            awake = [each for each in biz_types if each.id in found.entering or each.id not in self._open]
+            awake = [each for each in biz_types if each.id in work.entering or each.id not in self._open]
             entered = self._load(awake, after=self._loaded_until, until=until)
-            overdue = self._arm_overdue([each for each in biz_types if each.id in found.overdue], now=now)
+            overdue = self._arm_overdue([each for each in biz_types if each.id in work.overdue], now=now)
         self._open = {each.id for each in biz_types if not each.is_shut(now=now)}
         self._timer_loss.confirm()
         self._loaded_until = until
-        returned = self._lost_leases.run_once()
+        returned = self._lost_leases.run_once() if work.lost else 0
         self._slot_sweep.run_once(biz_types)
-        return Turn(held=True, entered=entered, overdue=overdue, returned=returned, reloaded=reloaded)
+        return Turn(
+            held=True,
+            entered=entered,
+            overdue=overdue,
+            returned=returned,
+            reloaded=reloaded,
+            operations=work.operations,
+        )
+
+    def _look(self) -> TimerWork:
+        now = now_by(self.clock)
+        return timer_work(
+            now=now,
+            after=self._loaded_until,
+            until=now + options().near_window,
+            overdue_since=now - OVERDUE,
+            using=self.using,
+        )
 
     def _load(
         self,
@@ -259,11 +289,12 @@ class LoaderReporter:
         reports = LoaderReport.objects.using(self._using)
         if epoch != self._epoch:
             reports.filter(seen_at__lt=Now() - KEPT).delete()
-        report = LoaderReport(
-            epoch=epoch, redis=timer_address(), worker=f"{socket.gethostname()}:{os.getpid()}"[:200], seen_at=Now()
-        )
-        reports.bulk_create(
-            [report], update_conflicts=True, unique_fields=["epoch"], update_fields=["redis", "worker", "seen_at"]
-        )
+        worker = f"{socket.gethostname()}:{os.getpid()}"[:200]
+        # Mostly its own report is there: a statement in the place of a transaction.
+        if not reports.filter(epoch=epoch, worker=worker, redis=timer_address()).update(seen_at=Now()):
+            report = LoaderReport(epoch=epoch, redis=timer_address(), worker=worker, seen_at=Now())
+            reports.bulk_create(
+                [report], update_conflicts=True, unique_fields=["epoch"], update_fields=["redis", "worker", "seen_at"]
+            )
         self._epoch, self._next_at = epoch, now + REPORT_SECONDS
         return True

@@ -66,8 +66,10 @@ class MaintenanceThread:
             self._has_more = False
             has_made = self._make_series()
             try:
-                if self._loader.run_once().held:
+                turn = self._loader.run_once()
+                if turn.operations:
                     self._operations.run_once()
+                if turn.held:
                     self._purger.run_once()
             except (Error, redis.RedisError, OSError) as error:
                 logger.warning("the loader's turn failed, trying again: %s", error, extra={"action": "load"})
@@ -85,7 +87,8 @@ class MaintenanceThread:
             if not self._loader.clock.sync() and not self._loader.clock.is_set:
                 # Never by the clock of this machine: it may be minutes ahead.
                 self._loader.clock.set(database_now_ms(using=self._loader.using))
-            self._has_more = self._series.run_once().has_more
+            work = self._loader.look()
+            self._has_more = self._series.run_once(has_due=work is None or work.series).has_more
         except Exception as error:
             # Nothing of it may keep the loader from its turn.
             level = logging.WARNING if isinstance(error, Error) else logging.ERROR

@@ -73,11 +73,17 @@ class SeriesMaker:
         self._clock = clock
         self._release_at = 0.0
 
-    def run_once(self) -> Turn:
-        """One turn. Raises what the database raises when it does not answer."""
+    def run_once(self, *, has_due: bool = True) -> Turn:
+        """One turn. Raises what the database raises when it does not answer.
+
+        Args:
+            has_due: False where it is known that no series waits.
+        """
         if self._clock.monotonic() >= self._release_at:
             self._release_at = self._clock.monotonic() + RELEASE_SECONDS
             self._release()
+        if not has_due:
+            return Turn(0, has_more=False)
         made, end = 0, self._clock.monotonic() + TURN_SECONDS
         while made < TURN_JOBS and (not made or self._clock.monotonic() < end):
             now = now_by(self._clock)

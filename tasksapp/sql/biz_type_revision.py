@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from django.db import connections
@@ -20,15 +21,13 @@ class Revised(NamedTuple):
     revision: int
 
 
-def read_biz_type(biz_type_id: int, *, using: str) -> Revised:
-    """The biz type as its row is now, with its tenant. Raises BizType.DoesNotExist."""
-    rows = BizType.objects.using(using).select_related("tenant")
+def read_biz_types(ids: Collection[int], *, using: str) -> dict[int, Revised]:
+    """Biz types as their rows are now, with their tenants, by their ids; those that are gone are left out."""
+    rows = BizType.objects.using(using).select_related("tenant").filter(id__in=ids)
     if connections[using].vendor != "postgresql":
-        biz_type = rows.get(id=biz_type_id)
-        return Revised(biz_type, content_revision(biz_type))
+        return {biz_type.pk: Revised(biz_type, content_revision(biz_type)) for biz_type in rows}
     column = RawSQL(f"{BizType._meta.db_table}.{COLUMN}", ())  # noqa: S611  our own names
-    biz_type = rows.annotate(row_revision=column).get(id=biz_type_id)
-    return Revised(biz_type, biz_type.row_revision)
+    return {biz_type.pk: Revised(biz_type, biz_type.row_revision) for biz_type in rows.annotate(row_revision=column)}
 
 
 def content_revision(biz_type: BizType) -> int:

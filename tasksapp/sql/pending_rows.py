@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connections
-from django.db.models import BigIntegerField, F, Func, OuterRef, QuerySet, Subquery
+from django.db.models import BigIntegerField, F, Func, QuerySet
 
-from tasksapp.models import BizType, Job, Transition
+from tasksapp.models import Job, Transition
 from tasksapp.sql.driver.microseconds import from_unix_microseconds, unix_microseconds
 from tasksapp.sql.look_in_bodies import beyond
 
@@ -42,41 +42,6 @@ class PendingRow(NamedTuple):
         return Position(self.next_run_at, self.id)
 
 
-class TimerWork(NamedTuple):
-    """Which biz types have rows whose timers are to be set.
-
-    Args:
-        biz_types: all biz types, as they are now.
-        entering: the ids of those with rows that enter the near window.
-        overdue: the ids of those with overdue rows.
-    """
-
-    biz_types: list[BizType]
-    entering: frozenset[int]
-    overdue: frozenset[int]
-
-
-def timer_work(*, after: datetime | None, until: datetime, overdue_since: datetime, using: str) -> TimerWork:
-    """What there is to do, by one statement: one for each biz type would take a worker 2 ms a second for each.
-
-    Args:
-        after: where the window ended before; None for no lower end.
-        until: where it ends now.
-        overdue_since: pending rows that should have run by then are overdue.
-        using: the database.
-    """
-    rows = _pending(OuterRef("pk"), using)
-    entering = rows.filter(next_run_at__lte=until, **({} if after is None else {"next_run_at__gt": after}))
-    overdue = rows.filter(next_run_at__lte=overdue_since)
-    found = BizType.objects.using(using).annotate(enters=_first_time(entering), waits=_first_time(overdue))
-    marked: list[Any] = list(found)
-    return TimerWork(
-        marked,
-        frozenset(biz_type.id for biz_type in marked if biz_type.enters is not None),
-        frozenset(biz_type.id for biz_type in marked if biz_type.waits is not None),
-    )
-
-
 def pages(
     biz_type_id: int, *, after: Position | datetime | None, until: datetime, using: str
 ) -> Iterator[Sequence[PendingRow]]:
@@ -94,14 +59,6 @@ def count_pending(biz_type_id: int, *, after: datetime | None, until: datetime, 
     """How many of its jobs are pending and run in that time; ``after`` is None for no lower end."""
     rows = _pending(biz_type_id, using).filter(next_run_at__lte=until)
     return (rows if after is None else rows.filter(next_run_at__gt=after)).count()
-
-
-def _first_time(rows: QuerySet[Job]) -> Subquery:
-    """When the first of them runs, from the beginning of a stretch of the index.
-
-    An EXISTS reads the whole table for each biz type without such rows, wherever statistics know few biz types.
-    """
-    return Subquery(rows.order_by("next_run_at").values("next_run_at")[:1])
 
 
 def _page(biz_type_id: int, *, after: Position | datetime | None, until: datetime, using: str) -> list[PendingRow]:
@@ -122,5 +79,5 @@ def _page(biz_type_id: int, *, after: Position | datetime | None, until: datetim
     return [PendingRow(*columns) for columns in found]
 
 
-def _pending(biz_type_id: int | OuterRef, using: str) -> QuerySet[Job]:
+def _pending(biz_type_id: int, using: str) -> QuerySet[Job]:
     return Job.objects.using(using).filter(biz_type_id=biz_type_id, status=Transition.CLAIM.source)

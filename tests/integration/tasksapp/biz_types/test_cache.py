@@ -15,7 +15,7 @@ from delayhub.testing import MovableClock
 from tasksapp.biz_types.cache import FRESH_SECONDS, LONGEST_TRANSACTION, BizTypeCache, biz_type_cache
 from tasksapp.errors import UnknownTenant
 from tasksapp.models import BizType, Tenant
-from tasksapp.sql.biz_type_revision import read_biz_type
+from tasksapp.sql.biz_type_revision import read_biz_types
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -121,14 +121,40 @@ def test_what_is_older_than_any_transaction_is_kept_in_one_too(
 def test_a_job_gets_its_biz_type_as_it_was_at_the_claim_or_later(
     cache: BizTypeCache, biz_type: BizType, django_assert_num_queries: Any
 ) -> None:
-    before = read_biz_type(biz_type.id, using="default").revision
+    before = read_biz_types({biz_type.id}, using="default")[biz_type.id].revision
     first = cache.as_of(biz_type.id, revision=before, using="default")
     with django_assert_num_queries(0):
         assert cache.as_of(biz_type.id, revision=before, using="default") is first
     BizType.objects.update(name="edited")  # no signal, and no new updated_at
-    after = read_biz_type(biz_type.id, using="default").revision
+    after = read_biz_types({biz_type.id}, using="default")[biz_type.id].revision
 
     assert cache.as_of(biz_type.id, revision=after, using="default").name == "edited"
+
+
+def test_of_several_only_those_that_changed_are_read_and_all_at_once(
+    cache: BizTypeCache, biz_type: BizType, make_biz_type: MakeBizType, django_assert_num_queries: Any
+) -> None:
+    others = [make_biz_type(code) for code in ("other", "deleted")]
+    ids = sorted([biz_type.id, *(other.id for other in others)])
+
+    def revisions() -> dict[int, int | None]:
+        read = read_biz_types(ids, using="default")
+        return {key: read[key].revision for key in ids}
+
+    before = revisions()
+    cache.all_as_of(before, using="default")
+    with django_assert_num_queries(0):
+        assert [each.id for each in cache.all_as_of(before, using="default")] == ids
+    BizType.objects.filter(id__in=ids[:2]).update(name="edited")  # no signal
+    after = revisions()
+    others[1].delete()
+
+    with django_assert_num_queries(1):
+        found = cache.all_as_of({**after, 0: 1}, using="default")
+
+    assert [each.name for each in found[:2]] == ["edited", "edited"]
+    with django_assert_num_queries(1):
+        assert [each.id for each in cache.all_as_of(dict.fromkeys(ids), using="default")] == ids[:2]
 
 
 def test_a_deleted_biz_type_has_no_edit(cache: BizTypeCache, biz_type: BizType) -> None:

@@ -118,6 +118,22 @@ def test_pauses_survive_a_loss_of_redis_and_end_by_themselves(biz_type: BizType,
     assert claimed(lane) == {job_id}
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_key_that_is_paused_while_the_loader_has_a_turn_stays_paused(
+    biz_type: BizType, lane: TimerLane, is_lost: bool
+) -> None:
+    bring_gates([biz_type], now=timezone.now())
+    flow_keys.pause_key(biz_type, "customer-7")
+    if is_lost:
+        lane.client.flushall()
+
+    # The loader looked before.
+    bring_gates([biz_type], now=timezone.now(), may_have_paused_keys=False)
+
+    made(1, flow_key="customer-7")
+    assert claimed(lane) == set()
+
+
 def test_a_look_shows_the_keys_with_most_jobs(biz_type: BizType, lane: TimerLane) -> None:
     made(2, flow_key="few", delay=60)
     made(3, flow_key="many")

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries
 
 from delayhub.clock import SystemClock, moment
 from delayhub.engine import TimerLane
@@ -42,13 +41,6 @@ def clock() -> StandingClock:
     standing = StandingClock()
     standing.seconds = SystemClock().now_ms() // 1000
     return standing
-
-
-def test_a_turn_without_operations_asks_the_database_once(
-    biz_type: BizType, clock: StandingClock, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    with django_assert_num_queries(1):
-        assert operation_turns.OperationTurns(using="default", clock=clock).run_once() == 0
 
 
 def test_the_jobs_that_match_are_counted(biz_type: BizType, make_biz_type: MakeBizType) -> None:

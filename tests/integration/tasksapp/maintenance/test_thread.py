@@ -8,9 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 import redis
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from delayhub.clock import SystemClock
 from delayhub.engine import TimerLane
@@ -18,7 +19,7 @@ from tasksapp.jobs.creation import create
 from tasksapp.maintenance import thread as module
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.thread import MaintenanceThread
-from tasksapp.models import BizType, Job, Series
+from tasksapp.models import BizType, Job, Operation, Series
 from tasksapp.series.verbs import create as create_series
 from tasksapp.timers.lanes import without_redis
 from tests.waiting import wait_until
@@ -33,6 +34,34 @@ def test_no_failure_of_one_turn_ends_the_thread(monkeypatch: pytest.MonkeyPatch,
         assert thread.run_once() is False
 
     assert thread.run_once() is True
+
+
+def test_a_turn_that_finds_nothing_to_do_costs_a_statement_and_no_transaction(
+    biz_type: BizType, loader: Loader, lane: TimerLane, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    """With what is done every few seconds or minutes, an idle site asked eight a second, a third of them in vain."""
+    thread = MaintenanceThread(loader)
+    assert [thread.run_once(), thread.run_once()] == [True, True]
+    # SQLite gives its rows no revision.
+    statements = 1 if connection.vendor == "postgresql" else 2
+
+    with django_assert_num_queries(statements):
+        assert thread.run_once()
+
+
+def test_operations_have_a_turn_as_soon_as_one_is_open(
+    biz_type: BizType, loader: Loader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = MaintenanceThread(loader)
+    turns: list[None] = []
+    monkeypatch.setattr(thread._operations, "run_once", lambda: turns.append(None))
+    thread.run_once()
+    assert not turns
+    Operation.objects.create(verb="cancel", job_filter={}, state=Operation.State.PLANNING)
+
+    thread.run_once()
+
+    assert len(turns) == 1
 
 
 def test_a_database_that_refuses_connections_costs_turns_and_no_timer(

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status, Transition
-from tasksapp.sql.biz_type_revision import read_biz_type
+from tasksapp.sql.biz_type_revision import read_biz_types
 from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.fixture_types import MakeBizType
@@ -61,7 +61,7 @@ def test_a_claimed_row_is_leased_for_the_timeout_and_more(biz_type: BizType) -> 
     (claimed,) = answer.claimed
     assert claimed.lease_until == job.lease_until
     assert (claimed.body, claimed.biz_id, claimed.max_attempts, claimed.priority) == ('{"a":1}', "o-1", 3, 2)
-    revision = read_biz_type(biz_type.id, using="default").revision
+    revision = read_biz_types({biz_type.id}, using="default")[biz_type.id].revision
     assert (claimed.biz_type_id, claimed.biz_type_revision) == (biz_type.id, revision)
     assert (claimed.due_at, claimed.next_run_at) == (job.due_at, job.next_run_at)
 

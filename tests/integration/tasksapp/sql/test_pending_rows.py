@@ -1,4 +1,4 @@
-"""Pending rows that should have a timer: what there is to do, and the rows themselves page by page."""
+"""Pending rows that should have a timer, page by page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql import pending_rows
-from tasksapp.sql.pending_rows import Position, count_pending, pages, timer_work
+from tasksapp.sql.pending_rows import Position, count_pending, pages
 from tests.fixture_types import MakeBizType
 from tests.job_rows import job_row, store_job
 
@@ -20,31 +20,6 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 def ids(biz_type: BizType, *, after: Position | datetime | None, until: datetime) -> list[UUID]:
     return [row.id for page in pages(biz_type.id, after=after, until=until, using="default") for row in page]
-
-
-def test_it_says_which_biz_types_have_rows_that_enter_or_are_overdue(
-    biz_type: BizType, make_biz_type: MakeBizType
-) -> None:
-    entering, overdue, idle, far = biz_type, *(make_biz_type(code) for code in ("overdue", "idle", "far"))
-    now = timezone.now()
-    store_job(entering, due_in=MINUTE)
-    store_job(overdue, due_in=-MINUTE)
-    store_job(idle, Status.DEAD, due_in=-MINUTE)
-    store_job(far, due_in=HOUR)
-
-    found = timer_work(after=now, until=now + 2 * MINUTE, overdue_since=now, using="default")
-
-    assert {kind.code for kind in found.biz_types} == {"order.close", "overdue", "idle", "far"}
-    assert found.entering == {entering.id}
-    assert found.overdue == {overdue.id}
-
-
-def test_without_a_lower_end_overdue_rows_enter_too(biz_type: BizType) -> None:
-    store_job(biz_type, due_in=-MINUTE)
-    now = timezone.now()
-
-    assert timer_work(after=None, until=now, overdue_since=now, using="default").entering == {biz_type.id}
-    assert timer_work(after=now, until=now + MINUTE, overdue_since=now, using="default").entering == frozenset()
 
 
 def test_pages_have_each_row_once_in_the_order_of_their_times(

@@ -23,8 +23,9 @@ from tasksapp.models import LIVE, BizType, Job, Status, Tombstone
 from tasksapp.sql.claim_jobs import claim_jobs
 from tasksapp.sql.first_jobs import due_jobs, has_jobs, has_jobs_in
 from tasksapp.sql.leases import return_lost_leases
-from tasksapp.sql.pending_rows import Position, pages, timer_work
+from tasksapp.sql.pending_rows import Position, pages
 from tasksapp.sql.purge_rows import purge_jobs
+from tasksapp.sql.timer_work import timer_work
 from tasksapp.sql.write_outcomes import write_outcomes
 from tasksapp.stats.counts import count_bounded
 from tests.fixture_types import MakeBizType
@@ -178,10 +179,10 @@ def test_biz_types_without_jobs_cost_no_look_at_those_of_another(
         make_biz_type(f"idle-{number}")
     then = timezone.now() + timedelta(days=30)
 
-    sweep = scans(lambda: timer_work(after=None, until=then, overdue_since=then, using="default"))
+    sweep = scans(lambda: timer_work(now=then, after=None, until=then, overdue_since=then, using="default"))
     counts = scans(lambda: count_bounded(BizType.objects.all(), bound=1000))
 
-    assert sweep == {"delayhub_job_pending"}
+    assert sweep == {"delayhub_job_pending", "delayhub_job_running"}
     assert "Seq Scan" not in counts
 
 

@@ -1,0 +1,129 @@
+"""TimerWork: what a turn of the loader finds to do. Mostly that is nothing, and it costs one statement to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from django.db import connections
+
+from tasksapp.models import Operation, Transition
+from tasksapp.sql.biz_type_revision import COLUMN
+from tasksapp.sql.driver.single_statement import SingleQuery, may_be_single
+
+_PENDING, _RUNNING = Transition.CLAIM.source, Transition.LOSE.source
+_OPEN = ", ".join(
+    f"'{state.value}'" for state in (Operation.State.PLANNING, Operation.State.PLANNED, Operation.State.RUNNING)
+)
+
+
+def _first(column: str, rows: str) -> str:
+    """Whether there are such rows, by the first of them in the order of an index.
+
+    An EXISTS reads the whole table for each biz type without such rows, wherever statistics know few biz types.
+    """
+    return f"(SELECT {column} FROM {rows} ORDER BY {column} LIMIT 1) IS NOT NULL"  # noqa: S608  our own texts
+
+
+_PENDING_ROWS = f"delayhub_job j WHERE j.biz_type_id = b.id AND j.status = '{_PENDING}'"
+_DUE_SERIES = "delayhub_series s JOIN delayhub_biz_type e ON e.id = s.biz_type_id WHERE e.enabled"
+_LOOK = f"""
+SELECT b.id, {{revision}}, {{size}},
+    {_first("j.next_run_at", f"{_PENDING_ROWS} AND j.next_run_at > {{after}} AND j.next_run_at <= {{until}}")},
+    {_first("j.next_run_at", f"{_PENDING_ROWS} AND j.next_run_at <= {{overdue}}")},
+    {_first("j.lease_until", f"delayhub_job j WHERE j.status = '{_RUNNING}' AND j.lease_until < {{now}}")},
+    {_first("s.make_at", f"{_DUE_SERIES} AND s.make_at <= {{now}}")},
+    EXISTS (SELECT 1 FROM delayhub_paused_key p WHERE p.until > {{now}}),
+    EXISTS (SELECT 1 FROM delayhub_operation o WHERE o.state IN ({_OPEN}))
+FROM delayhub_biz_type b
+"""  # noqa: S608  our own constants
+_NUMBERED = {"after": "$1", "until": "$2", "overdue": "$3", "now": "$4"}
+_NAMED = {name: f"%({name})s" for name in _NUMBERED}
+_ON_POSTGRESQL = {"revision": f"b.{COLUMN}", "size": "pg_relation_size('delayhub_job')"}
+_BY_LIBPQ = SingleQuery(_LOOK.format(**_ON_POSTGRESQL, **_NUMBERED))
+_BY_CURSOR = {
+    "postgresql": _LOOK.format(**_ON_POSTGRESQL, **_NAMED),
+    "other": _LOOK.format(revision="NULL", size="0", **_NAMED),
+}
+#: A plan is kept until the table has twice as many bytes, and so many more: one that was made for an empty table reads
+#: all of the table, once for each biz type, until PostgreSQL makes statistics.
+_KEPT_BYTES = 256 * 1024
+#: The fewest bytes that the table had since the plan of a connection of the driver was made.
+_sizes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+#: Before all times, as the databases compare them.
+_EVER = {"postgresql": "-infinity", "other": ""}
+
+
+class TimerWork(NamedTuple):
+    """What there is to do at one moment.
+
+    Args:
+        until: the end of the near window.
+        revisions: of all biz types, by their ids: that of the row; None where the database has none.
+        entering: the ids of those with rows that enter the near window.
+        overdue: the ids of those with overdue rows.
+        lost: whether leases have ended.
+        series: whether jobs of series are to be made.
+        paused_keys: whether any flow key is paused.
+        operations: whether any operation is open.
+    """
+
+    until: datetime
+    revisions: dict[int, int | None]
+    entering: frozenset[int]
+    overdue: frozenset[int]
+    lost: bool
+    series: bool
+    paused_keys: bool
+    operations: bool
+
+
+def timer_work(
+    *, now: datetime, after: datetime | None, until: datetime, overdue_since: datetime, using: str
+) -> TimerWork:
+    """What there is to do, by one statement: one for each biz type would take a worker 2 ms a second for each.
+
+    Args:
+        now: Redis' time.
+        after: where the window ended before; None for no lower end.
+        until: where it ends now.
+        overdue_since: pending rows that should have run by then are overdue.
+        using: the database.
+    """
+    rows = _rows({"after": after, "until": until, "overdue": overdue_since, "now": now}, using=using)
+    flags = [[value in {True, "t"} for value in row[3:]] for row in rows]
+    return TimerWork(
+        until,
+        {int(row[0]): None if row[1] is None else int(row[1]) for row in rows},
+        frozenset(int(row[0]) for row, (enters, *_) in zip(rows, flags, strict=True) if enters),
+        frozenset(int(row[0]) for row, (_, waits, *_) in zip(rows, flags, strict=True) if waits),
+        # Each row says them; a site without biz types has none of these.
+        *(flags[0][2:] if flags else [False] * 4),
+    )
+
+
+def _rows(values: dict[str, datetime | None], *, using: str) -> Sequence[Sequence[Any]]:
+    connection = connections[using]
+    dialect = "postgresql" if connection.vendor == "postgresql" else "other"
+    if may_be_single(connection):
+        found = _BY_LIBPQ.rows(connection, [_EVER[dialect] if value is None else value for value in values.values()])
+        _keep_plan(connection, table_bytes=int(found[0][2] or 0) if found else 0)
+        return found
+    adapt = connection.ops.adapt_datetimefield_value
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _BY_CURSOR[dialect],
+            {name: _EVER[dialect] if value is None else adapt(value) for name, value in values.items()},
+        )
+        return list(cursor.fetchall())
+
+
+def _keep_plan(connection: Any, *, table_bytes: int) -> None:
+    driver = connection.connection
+    fewest = min(_sizes.get(driver, table_bytes), table_bytes)
+    if table_bytes > 2 * fewest + _KEPT_BYTES:
+        _BY_LIBPQ.forget(connection)
+        fewest = table_bytes
+    _sizes[driver] = fewest
