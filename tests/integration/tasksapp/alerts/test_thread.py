@@ -70,6 +70,8 @@ def test_a_database_that_hangs_is_noted_and_asked_once(watched: Watched, monkeyp
 
     goes_on.set()
     wait_until(threads.run_once)
+    watched.turn = lambda: Turn(held=False)  # which closes its connection
+    assert threads.run_once()
 
 
 def test_a_failure_of_one_turn_does_not_end_the_next(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,12 +148,11 @@ def test_a_process_watches_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_who_has_no_seat_asks_again_when_its_lease_may_have_ended(watched: Watched) -> None:
-    watched.turn = lambda: Turn(held=False, taken_seconds=8.0)
     threads = WatchThreads(watched)  # type: ignore[arg-type]  # it does what the test wants
+    assert threads.run_once()
+    assert threads.wait_seconds == thread.LOOK_SECONDS
+
+    watched.turn = lambda: Turn(held=False, taken_seconds=8.0)
 
     assert threads.run_once()
     assert threads.wait_seconds == 8.0
-
-    watched.turn = lambda: Turn(held=True)
-    assert threads.run_once()
-    assert threads.wait_seconds == thread.LOOK_SECONDS
