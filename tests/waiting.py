@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 #: How long a test waits unless it says otherwise: long enough for a machine that is busy with other tests.
 USUAL_SECONDS = 120.0
-#: Looks take a quarter of the time at most: one that asks a server takes a core from what is waited for.
-PAUSES_FOR_EACH_LOOK = 3
+#: Looks take an eleventh of the time at most: one that asks a server takes a core from what is waited for.
+PAUSES_FOR_EACH_LOOK = 10
 LONGEST_PAUSE_SECONDS = 1.0
 
 
