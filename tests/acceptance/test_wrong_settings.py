@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,7 +42,8 @@ def replacing(old: str, new: str, within: str = SETTINGS) -> Change:
 
 
 def options(text: str) -> Change:
-    return adding(f"DELAYHUB = {text}")
+    """Options beside those that another change has set."""
+    return adding(f"DELAYHUB = {{**globals().get('DELAYHUB', {{}}), **{text}}}")
 
 
 def broker(url: str) -> Change:
@@ -104,7 +106,7 @@ REPORTED_BY_CHECK = {
     "another prefix": Wrong(options("{'KEY_PREFIX': 'b:'}"), "E004", "leave DELAYHUB['KEY_PREFIX'] out"),
     "unknown option": Wrong(options("{'LEASE_SECOND': 5}"), "E002", "write LEASE_SECONDS, or leave it out"),
     "text for a number": Wrong(options("{'LEASE_SECONDS': '5'}"), "E002", "must be a number, got '5'"),
-    "no dict": Wrong(options("['LANES']"), "E001", "DELAYHUB must be a dict"),
+    "no dict": Wrong(adding("DELAYHUB = ['LANES']"), "E001", "DELAYHUB must be a dict"),
     "a lane in braces": Wrong(options("{'LANES': ['{a}']}"), "E002", "names of Celery queues, of letters"),
     "a blank lane": Wrong(options("{'LANES': [' ']}"), "E002", "names of Celery queues, of letters"),
     "no Fernet key": Wrong(options("{'ENCRYPTION_KEYS': ['secret']}"), "E003", "Fernet.generate_key()"),
@@ -126,6 +128,19 @@ REPORTED_BY_CHECK = {
     "no pages for errors": Wrong(adding("del handler404", URLS), "W010", "handler404 ="),
 }  # fmt: skip
 
+
+#: One check tells of several, since none of them hides another; of those that are not here, each is alone.
+TOGETHER = [
+    ("no autodiscover", "another Redis", "eager", "SQLite as it comes", "no htmx", "no pages for errors"),
+    ("redis://", "unknown option", "no JSON", "no time zones", "MySQL"),
+    ("amqp://", "text for a number", "unknown zone", "another database"),
+    ("memory://", "a lane in braces"),
+    ("one slash", "a blank lane"),
+    ("a scheme misspelt", "no Fernet key"),
+    ("two servers", "no dict"),
+    ("no number", "no install"),
+]
+ALONE = [(name,) for name in REPORTED_BY_CHECK if name not in chain.from_iterable(TOGETHER)]
 
 #: The messages for which a check reads the URL conf: it takes most of the time, since all pages are imported for it.
 ABOUT_PAGES = {"W010", "W011"}
@@ -176,17 +191,21 @@ def shop(good_shop: FirstShop, tmp_path: Path, redis_client: redis.Redis) -> Fir
     return good_shop.copy(tmp_path)
 
 
-@pytest.mark.parametrize("wrong", REPORTED_BY_CHECK.values(), ids=REPORTED_BY_CHECK)
-def test_the_check_says_what_to_write(shop: FirstShop, wrong: Wrong, warm: Warm) -> None:
-    if wrong.id not in ABOUT_PAGES:
+@pytest.mark.parametrize("names", TOGETHER + ALONE, ids=", ".join)
+def test_the_check_says_what_to_write(shop: FirstShop, names: tuple[str, ...], warm: Warm) -> None:
+    wrongs = {name: REPORTED_BY_CHECK[name] for name in names}
+    ids = {wrong.id for wrong in wrongs.values()}
+    if not ids & ABOUT_PAGES:
         (shop.folder / URLS).write_text("urlpatterns = []")
-    wrong.change(shop)
+    for wrong in wrongs.values():
+        wrong.change(shop)
 
     code, said = warm.hear(CHECK, shop)
 
-    assert f"(delayhub.{wrong.id}) " in said
-    assert wrong.says in said
-    assert code == (1 if wrong.id.startswith("E") else 0)
+    for name, wrong in wrongs.items():
+        assert f"(delayhub.{wrong.id}) " in said, name
+        assert wrong.says in said, name
+    assert code == (1 if any(id_.startswith("E") for id_ in ids) else 0)
     assert "Traceback" not in said
 
 
@@ -276,20 +295,23 @@ def without_the_admin(shop: FirstShop) -> None:
     shop.add(SETTINGS, 'INSTALLED_APPS.remove("django.contrib.admin")')
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        adding(HARMLESS),
+#: Each of them, and others that stand beside it.
+ACCEPTED: dict[str, list[Change]] = {
+    "Celery's and Django's other settings": [adding(HARMLESS)],
+    "task_queues, lanes, no admin, two apps": [
         adding('from kombu import Queue\nCELERY_TASK_QUEUES = [Queue("celery")]'),
         options("{'LANES': ['other']}"),
         without_the_admin,
-        no_celery_app,
         second_app('delayhub://127.0.0.1:1/0").set_default()\napp.set_default()\napp.set_current() #'),
     ],
-    ids=["Celery's and Django's other settings", "task_queues", "lanes", "no admin", "no app", "two apps"],
-)
-def test_what_the_check_accepts_closes_the_order(shop: FirstShop, warm: Warm, change: Change) -> None:
-    change(shop)
+    "no app": [no_celery_app],
+}
+
+
+@pytest.mark.parametrize("changes", ACCEPTED.values(), ids=ACCEPTED)
+def test_what_the_check_accepts_closes_the_order(shop: FirstShop, warm: Warm, changes: list[Change]) -> None:
+    for change in changes:
+        change(shop)
 
     warm.run(CHECK, shop)
     warm.run(PLACE_ORDER, shop)
