@@ -1,7 +1,7 @@
 """Runs a program that ends when the process that started it has ended, also by SIGKILL.
 
-``python -m delayhub.local.parent_death PARENT PROGRAM [ARGUMENT ...]``; PARENT is the process id of the process that
-starts it. On systems other than Linux the program runs too, but may outlive its parent.
+``python -IS parent_death.py PARENT PROGRAM [ARGUMENT ...]``; PARENT is the process id of the process that starts it. On
+systems other than Linux the program runs too, but may outlive its parent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ PR_SET_PDEATHSIG = 1
 
 def ending_with_parent(program: Sequence[str]) -> list[str]:
     """The command that runs the program as long as this process runs."""
-    return [sys.executable, "-m", "delayhub.local.parent_death", str(os.getpid()), *program]
+    # As a file alone, without what is installed: that takes a quarter of the time.
+    return [sys.executable, "-IS", __file__, str(os.getpid()), *program]
 
 
 def main() -> None:
