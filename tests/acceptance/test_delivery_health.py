@@ -20,17 +20,16 @@ from delayhub.demo.scenario import plan
 from delayhub.demo.site import ADMIN_NAME, Site
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance.celery_worker import worker_service
-from tests.acceptance.site import create_on, now, site_in, wait_until_all_ended
+from tests.acceptance.site import create_on, now, wait_until_all_ended
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(lasting_site: Site) -> Site:
     """One site for all of them: each leaves it up and running."""
-    with site_in(tmp_path_factory.mktemp("site")) as site:
-        yield site
+    return lasting_site
 
 
 @pytest.fixture(scope="module")
@@ -100,24 +99,12 @@ def test_while_jobs_are_delivered_no_place_says_otherwise(places: Places) -> Non
         assert "o job is delivered" not in place(), place.__name__
 
 
-def test_without_a_worker_all_places_say_so(site: Site, places: Places) -> None:
+def test_without_a_worker_all_places_say_so_and_run_now_that_the_job_waits(site: Site, places: Places) -> None:
+    # Not due by itself while no worker runs: the first job of a plan is due in seconds.
+    (job_id,) = create_on(site, plan(jobs=1, seconds=600, now=now() + timedelta(hours=1), run="waiting"))
+
     site.worker.kill()
-
     places.wait_until_told("no worker takes the timers of delayhub.timers since 20")
-
-    site.worker.launch()
-    places.wait_until_well()
-    for place in (places.overview, places.jobs):
-        wait_until(lambda place=place: "o job is delivered" not in place(), otherwise=place)
-
-
-def test_run_now_says_that_the_job_waits_since_no_worker_takes_it(site: Site, places: Places) -> None:
-    # Not due by itself while the worker takes its time to stop: the first job of a plan is due in seconds.
-    created = create_on(site, plan(jobs=1, seconds=600, now=now() + timedelta(hours=1), run="waiting"))
-    site.worker.stop()
-    places.wait_until_told("no worker takes the timers")
-
-    (job_id,) = created
     form = {"csrfmiddlewaretoken": places.admin.cookies["csrftoken"]}
     address = f"{site.url}/admin/tasksapp/job/{job_id}/run_now/"
     page = places.admin.post(address, form, headers={"Referer": site.url}, timeout=60).text
@@ -126,6 +113,9 @@ def test_run_now_says_that_the_job_waits_since_no_worker_takes_it(site: Site, pl
     assert 'class="warning">1 job due now. It waits until jobs are delivered again.' in page, page
     assert page.count("No job is delivered: no worker takes") == 1
     assert 'class="success"' not in page
+    places.wait_until_well()
+    for place in (places.overview, places.jobs):
+        wait_until(lambda place=place: "o job is delivered" not in place(), otherwise=place)
 
 
 def create_series(site: Site, **fields: Unpack[JobSeriesFields]) -> int:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from delayhub.demo.report import FollowedJob
 from delayhub.demo.scenario import plan
 from delayhub.demo.site import Site
-from tests.acceptance.site import create_on, received_by, site_in, soon, wait_until_all_ended
+from tests.acceptance.site import create_on, received_by, soon, wait_until_all_ended
 from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(lasting_site: Site) -> Site:
     """One site for all of them: each leaves it as a survivor should be, up and running."""
-    with site_in(tmp_path_factory.mktemp("site")) as site:
-        yield site
-        site.check()
+    return lasting_site
 
 
 def assert_ended_as_planned(jobs: list[FollowedJob]) -> None:

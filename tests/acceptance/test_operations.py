@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
+from delayhub.demo.samples import CLOSE_ORDER
 from delayhub.demo.site import Site
-from tests.acceptance.site import site_in
 from tests.waiting import wait_until
 
 JOBS = 600
@@ -34,33 +33,31 @@ class Caller:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # a site starts, and its worker twice: 106 s beside sixteen other processes on two cores
-def test_an_operation_survives_the_kill_of_its_worker(tmp_path: Path) -> None:
-    with site_in(tmp_path) as site:
-        caller = Caller(site)
-        biz_type = caller.ask("GET", "/biz-types")[0]["code"]
-        request = {"biz_type": biz_type, "biz_id": "wrong-import", "delay": 86_400}
-        for _ in range(JOBS // 300):
-            caller.ask("POST", "/jobs/bulk", {"jobs": [request] * 300})
+def test_an_operation_survives_the_kill_of_its_worker(lasting_site: Site) -> None:
+    site, caller = lasting_site, Caller(lasting_site)
+    request = {"biz_type": CLOSE_ORDER.code, "biz_id": "wrong-import", "delay": 86_400}
+    for _ in range(JOBS // 300):
+        caller.ask("POST", "/jobs/bulk", {"jobs": [request] * 300})
 
-        made = caller.ask("POST", "/operations", {"verb": "cancel", "filter": {"biz_id": "wrong-*"}, "reason": "wrong"})
-        address = f"/operations/{made['id']}"
+    made = caller.ask("POST", "/operations", {"verb": "cancel", "filter": {"biz_id": "wrong-*"}, "reason": "wrong"})
+    address = f"/operations/{made['id']}"
 
-        def now() -> dict[str, Any]:
-            found: dict[str, Any] = caller.ask("GET", address)
-            return found
+    def now() -> dict[str, Any]:
+        found: dict[str, Any] = caller.ask("GET", address)
+        return found
 
-        wait_until(lambda: now()["state"] == "planned", otherwise=site.worker.log_tail)
-        assert now()["planned"] == JOBS
-        caller.ask("POST", f"{address}/start", {"rate_per_second": 150})
-        wait_until(lambda: now()["done"] >= JOBS // 4, otherwise=site.worker.log_tail)
-        site.worker.kill()
-        assert now()["done"] < JOBS
-        site.worker.launch()
-        wait_until(lambda: now()["state"] == "done", otherwise=site.worker.log_tail)
+    wait_until(lambda: now()["state"] == "planned", otherwise=site.worker.log_tail)
+    assert now()["planned"] == JOBS
+    caller.ask("POST", f"{address}/start", {"rate_per_second": 150})
+    wait_until(lambda: now()["done"] >= JOBS // 4, otherwise=site.worker.log_tail)
+    site.worker.kill()
+    assert now()["done"] < JOBS
+    site.worker.launch()
+    wait_until(lambda: now()["state"] == "done", otherwise=site.worker.log_tail)
 
-        done = now()
-        cancelled = caller.ask("GET", f"/jobs?status=cancelled&biz_type={biz_type}&limit=1000")["results"]
-        caller.close()
+    done = now()
+    cancelled = caller.ask("GET", "/jobs?status=cancelled&biz_id=wrong-import&limit=1000")["results"]
+    caller.close()
     assert (done["done"], done["left"]) == (JOBS, 0)
     assert len({job["id"] for job in cancelled if job["biz_id"] == "wrong-import"}) == JOBS
     assert {job["version"] for job in cancelled} == {2}

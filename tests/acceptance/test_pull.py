@@ -15,20 +15,17 @@ import pytest
 
 from delayhub.client import Client, Job
 from delayhub.demo.site import Site
-from tests.acceptance.site import site_in
 from tests.waiting import wait_until
 
 BIZ_TYPE = "report.build"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(lasting_site: Site) -> Site:
     """A site that runs, with a biz type that is pulled."""
-    with site_in(tmp_path_factory.mktemp("site")) as site:
-        with Client(site.url, api_key=site.api_key) as api:
-            api.biz_types.create(BIZ_TYPE, target="pull", backoff_min_seconds=0)
-        yield site
-        site.check()
+    with Client(lasting_site.url, api_key=lasting_site.api_key) as api:
+        api.biz_types.create(BIZ_TYPE, target="pull", backoff_min_seconds=0)
+    return lasting_site
 
 
 @pytest.fixture

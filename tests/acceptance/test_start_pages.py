@@ -18,10 +18,10 @@ import httpx
 import pytest
 
 from delayhub.client import Client
-from delayhub.demo.receiver import read_received
+from delayhub.demo.site import Site
 from delayhub.local.redis_server import RedisServer, free_port
 from tests.acceptance.first_shop import CHECK, MIGRATE, PLACE_ORDER, FirstShop
-from tests.acceptance.site import now, site_in
+from tests.acceptance.site import now, received_by
 from tests.acceptance.typed_commands import hear, run
 from tests.repository import ROOT
 from tests.waiting import wait_until
@@ -64,35 +64,35 @@ def test_the_django_example_closes_its_first_order(tmp_path: Path, redis_server:
 
 @pytest.mark.slow
 def test_the_rest_examples_in_curl_python_and_the_command_line_are_called_back_with_a_good_signature(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lasting_site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [curl] = re.findall(r"```\n(curl .*?)```", REST, re.DOTALL)
     [program] = re.findall(r"```python\n(from delayhub.client .*?)```", REST, re.DOTALL)
     command, _ = re.findall(r"```\n(delayhub jobs .*?)```", REST, re.DOTALL)
     (tmp_path / "create.py").write_text(program)
 
-    with site_in(tmp_path / "site") as site:
-        monkeypatch.setenv("DELAYHUB_URL", site.url)
-        monkeypatch.setenv("DELAYHUB_API_KEY", site.api_key)
-        created = json.loads(run(shlex.join(["sh", "-c", curl]), tmp_path))
-        ids = [created["id"], run("python create.py", tmp_path).strip()]
-        [third] = re.findall(r"^id +(\S+)", run(command, tmp_path), re.MULTILINE)
+    site = lasting_site
+    monkeypatch.setenv("DELAYHUB_URL", site.url)
+    monkeypatch.setenv("DELAYHUB_API_KEY", site.api_key)
+    created = json.loads(run(shlex.join(["sh", "-c", curl]), tmp_path))
+    ids = [created["id"], run("python create.py", tmp_path).strip()]
+    [third] = re.findall(r"^id +(\S+)", run(command, tmp_path), re.MULTILINE)
 
-        with Client() as client:
-            jobs = [client.jobs.run_now(job_id) for job_id in (*ids, third)]
-            ended = [client.jobs.wait(job.id, timeout_seconds=30).status for job in jobs]
+    with Client() as client:
+        jobs = [client.jobs.run_now(job_id) for job_id in (*ids, third)]
+        ended = [client.jobs.wait(job.id, timeout_seconds=30).status for job in jobs]
 
-        assert ended == ["succeeded"] * 3, site.worker.log_tail()
-        assert [job.due_at - job.created_at for job in jobs] == [pytest.approx(timedelta(minutes=30), abs=SECOND)] * 3
-        callbacks = list(read_received(site.folder.received))
-        assert {callback.job_id for callback in callbacks} == {job.id for job in jobs}
-        assert {(callback.biz_type, callback.verified) for callback in callbacks} == {("order.close", True)}
-        assert {(job.biz_id, str(job.body)) for job in jobs} == {("order-42", "{'order': 42}")}
+    assert ended == ["succeeded"] * 3, site.worker.log_tail()
+    assert [job.due_at - job.created_at for job in jobs] == [pytest.approx(timedelta(minutes=30), abs=SECOND)] * 3
+    callbacks = received_by(site, {job.id for job in jobs})
+    assert {callback.job_id for callback in callbacks} == {job.id for job in jobs}
+    assert {(callback.biz_type, callback.verified) for callback in callbacks} == {("order.close", True)}
+    assert {(job.biz_id, str(job.body)) for job in jobs} == {("order-42", "{'order': 42}")}
 
 
 @pytest.mark.slow
 def test_the_receiver_of_the_rest_page_takes_what_is_signed_and_refuses_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lasting_site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [program] = re.findall(r"```python\n(# receiver\.py\n.*?)```", REST, re.DOTALL)
     [commands] = re.findall(r"```\n(delayhub biz-types .*?)```", REST, re.DOTALL)
@@ -102,19 +102,18 @@ def test_the_receiver_of_the_rest_page_takes_what_is_signed_and_refuses_the_rest
     assert f"{program}{make}".count("9000") == 2
     (tmp_path / "receiver.py").write_text(program.replace("9000", str(port)))
 
-    with site_in(tmp_path / "site") as site:
-        monkeypatch.setenv("DELAYHUB_URL", site.url)
-        monkeypatch.setenv("DELAYHUB_API_KEY", site.api_key)
-        [secret] = re.findall(r"^signing secret +(\S+)", run(make.replace("9000", str(port)), tmp_path), re.MULTILINE)
-        name, _, shown = export.removeprefix("export ").partition("=")
-        assert secret.startswith(shown.rstrip("…"))
-        monkeypatch.setenv(name, secret)
-        heard: list[str] = []
-        receiver = Thread(target=lambda: heard.append(hear(start, tmp_path, until="is closed")))
-        receiver.start()
-        wait_until(lambda: forged_at(port) == HTTPStatus.UNAUTHORIZED, within_seconds=60, otherwise=lambda: str(heard))
-        run(create, tmp_path)
-        receiver.join()
+    monkeypatch.setenv("DELAYHUB_URL", lasting_site.url)
+    monkeypatch.setenv("DELAYHUB_API_KEY", lasting_site.api_key)
+    [secret] = re.findall(r"^signing secret +(\S+)", run(make.replace("9000", str(port)), tmp_path), re.MULTILINE)
+    name, _, shown = export.removeprefix("export ").partition("=")
+    assert secret.startswith(shown.rstrip("…"))
+    monkeypatch.setenv(name, secret)
+    heard: list[str] = []
+    receiver = Thread(target=lambda: heard.append(hear(start, tmp_path, until="is closed")))
+    receiver.start()
+    wait_until(lambda: forged_at(port) == HTTPStatus.UNAUTHORIZED, within_seconds=60, otherwise=lambda: str(heard))
+    run(create, tmp_path)
+    receiver.join()
 
     assert "order 42 is closed" in heard[0]
     assert "order 43" not in heard[0]
