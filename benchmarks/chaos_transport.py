@@ -18,6 +18,7 @@ import argparse
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from benchmarks.chaos_crowd import Crowd
@@ -139,14 +140,16 @@ def failover(folder: Path, options: argparse.Namespace, *, wait: bool) -> tuple[
         return crowd.judged(may_lose=not wait)
 
 
+RUNS: dict[str, Callable[[Path, argparse.Namespace], tuple[dict[str, int], bool]]] = {
+    "kills": kills,
+    "failover": partial(failover, wait=False),
+    "failover, WAIT": partial(failover, wait=True),
+}
+
+
 def main(options: argparse.Namespace) -> Result:
-    with tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as folder:
-        runs = {
-            "kills": kills(Path(folder) / "kills", options),
-            "failover": failover(Path(folder) / "failover", options, wait=False),
-            "failover, WAIT": failover(Path(folder) / "wait", options, wait=True),
-        }
-    return Result.of(runs)
+    with tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as made:
+        return Result.of({name: RUNS[name](Path(made) / name.replace(", ", "-"), options) for name in options.only})
 
 
 OPTIONS = [
@@ -156,4 +159,5 @@ OPTIONS = [
     option("--restarts", 3, "how often each other thing is done"),
     option("--alone", 0.3, "seconds that a master is cut off before it falls"),
     option("--seed", 1, "which order things are done in"),
+    option("--only", list(RUNS), nargs="*", choices=list(RUNS)),
 ]

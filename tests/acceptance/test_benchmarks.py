@@ -1,7 +1,8 @@
 """A tiny run of each benchmark and chaos run of the Makefile, so that they work when they are needed.
 
-Those of the transport, of a cluster and of jobs are a part of ``make test``, since they kill whatever there is. The
-others run at night; by day each promise has a test of its own room, and ``test_benchmarks_help.py`` imports all.
+Those of the transport and of a cluster are a part of ``make test``, since they kill whatever there is. The others run
+at night; by day each promise has a test of its own room, that of jobs ``test_kills.py``, and that of a master's fall
+``test_transport_sentinel.py``. ``test_benchmarks_help.py`` imports all.
 """
 
 from __future__ import annotations
@@ -54,16 +55,22 @@ def figures(*command: str, database: str = "", must_succeed: bool = True) -> dic
 
 @pytest.mark.slow
 def test_nothing_is_lost_in_a_little_chaos() -> None:
-    found = figures("chaos", "transport", "--tasks=300", "--countdown=4", "--kills=4", "--restarts=1")
+    little = ("--tasks=300", "--countdown=4", "--kills=4", "--restarts=1")
+    kills = figures("chaos", "transport", "--only=kills", *little)["kills"]
 
-    kills, safe = found["kills"], found["failover, WAIT"]
     assert kills["tasks"] >= 300
     assert kills["lost"] == kills["dead"] == kills["still there"] == 0
     assert kills["worker killed"] == 3
     others = ["Redis killed", "connections cut", "connections slowed", "connections half-open", "scripts flushed"]
     assert [kills[deed] for deed in others] == [1] * 5
-    assert found["failover"]["master fell"] == safe["master fell"] == 1
-    assert safe["lost"] == 0
+
+
+@pytest.mark.nightly
+def test_nothing_is_lost_when_the_master_falls_and_publishers_waited_for_a_replica() -> None:
+    found = figures("chaos", "transport", "--tasks=400", "--countdown=4", "--only", "failover", "failover, WAIT")
+
+    assert found["failover"]["master fell"] == found["failover, WAIT"]["master fell"] == 1
+    assert found["failover, WAIT"]["lost"] == 0
 
 
 @pytest.mark.slow
@@ -85,7 +92,7 @@ def test_each_occurrence_of_a_little_chaos_happens_once_at_its_moment(database: 
     # the exit code says that nothing was lost, doubled or at another moment
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_job_is_lost_when_everything_it_stands_on_dies_once() -> None:
     found = figures("chaos", "jobs", "--jobs=200", "--seconds=8", "--deeds=5", "--redis-away=1", "--seed=3")
 

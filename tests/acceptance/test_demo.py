@@ -42,6 +42,7 @@ def test_every_job_of_the_demo_ends_as_it_must(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.nightly  # by day: tests/unit/delayhub/demo/test_demo.py
 def test_a_sample_that_was_paused_in_the_admin_is_named(tmp_path: Path) -> None:
     site = PreparedSite(SiteOptions(data_dir=tmp_path))
     with site.folder:
@@ -108,6 +109,7 @@ def test_a_ctrl_c_ends_everything_and_leaves_nothing_running(up: Up) -> None:
         pass
 
 
+@pytest.mark.nightly  # by day: tests/integration/delayhub/local/test_parent_death.py
 def test_a_kill_leaves_nothing_running(up: Up) -> None:
     services = psutil.Process(up.process.pid).children(recursive=True)
     assert len(services) >= 4

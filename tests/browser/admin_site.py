@@ -120,6 +120,7 @@ def pages(scene: Scene) -> dict[str, str]:
         "biz-type-delete": admin("tasksapp_biztype_delete", scene.closing.pk),
         "alerts": admin("tasksapp_alert_changelist"),
         "biz-type-general": admin("tasksapp_biztype_change", scene.closing.pk, query="tab=general"),
+        "biz-type-retries": admin("tasksapp_biztype_change", scene.closing.pk, query="tab=retries"),
         "issues": admin("tasksapp_deadcount_changelist"),
         "system": admin("tasksapp_system"),
         "operations": admin("tasksapp_operation_changelist"),

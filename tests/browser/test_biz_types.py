@@ -102,6 +102,7 @@ def test_without_a_script_a_button_shows_the_schedule(browser: Browser, site: st
     context.close()
 
 
+@pytest.mark.nightly  # by day each of them in one look: test_every_page.py
 @pytest.mark.parametrize(
     ("page", "path"),
     [

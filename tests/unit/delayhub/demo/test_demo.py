@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from rich.console import Console
 
-from delayhub.client import AsyncClient, BulkResult, Job, JobRequest
+from delayhub.client import AsyncClient, BizType, BulkResult, Job, JobRequest
 from delayhub.demo import demo
 from delayhub.demo.report import LATEST_MS, Number, Report
+from delayhub.demo.samples import SAMPLES
 from delayhub.demo.scenario import Change, PlannedJob, plan
-from tests.client_models import job_like
+from delayhub.demo.site import Site, SiteOptions
+from tests.client_models import biz_type_like, job_like
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLANNED = plan(jobs=60, seconds=5, now=NOW, run="r")
@@ -118,6 +122,40 @@ def test_a_sample_that_was_changed_is_named_with_the_way_out() -> None:
 
     assert message.startswith("the demo cannot begin: order.close is paused; invoice.push is disabled: change that")
     assert "--data" in message
+
+
+class PausedSample:
+    """The biz types of a site whose first sample is paused."""
+
+    async def list(self) -> list[BizType]:
+        made = [biz_type_like(code=sample.code, max_attempts=sample.max_attempts) for sample in SAMPLES]
+        return [replace(made[0], paused_until=datetime.max.replace(tzinfo=UTC)), *made[1:]]
+
+
+class AskedOfAnotherSample(Asked):
+    """The client of that site."""
+
+    biz_types = PausedSample()
+
+    async def __aenter__(self) -> AskedOfAnotherSample:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        pass
+
+
+def test_a_demo_whose_sample_was_paused_says_so_and_creates_no_job(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    api = AskedOfAnotherSample()
+    monkeypatch.setattr(demo, "AsyncClient", lambda url, *, api_key: api)
+    site = Site(SiteOptions(data_dir=tmp_path))
+
+    with pytest.raises(demo.SampleChanged) as refused:
+        asyncio.run(demo.Demo(site, console=Console()).run(jobs=1, seconds=1))
+
+    assert str(refused.value).startswith("the demo cannot begin: order.close is paused: change that back")
+    assert api.created == []
 
 
 RIGHT = Report((Number("jobs", 1, 1), Number("lateness max, ms", 4, at_most=LATEST_MS)), ())
