@@ -12,7 +12,7 @@ import pytest
 import redis
 from celery import Celery
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import delayhub
 from delayhub.engine import DelayQueue
@@ -34,6 +34,9 @@ ARGUMENTS = [
     "--disable-gpu",
     "--no-sandbox",
 ]
+
+# Its own 5 s are too few beside other tests.
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope="module")  # and no longer: while it is open, no other test of this process can run asyncio

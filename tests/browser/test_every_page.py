@@ -62,15 +62,15 @@ def test_every_page(
 ) -> None:
     faults: list[str] = []
     workers = Workers(redis_client)
+    page = context.new_page()  # one for all: each new one is a process of Chromium's
+    watch = Watch(page)
     for name, address in seen_in(look, pages(scene)).items():
         workers.show_life()
-        page = context.new_page()
-        watch = Watch(page)
+        watch.begin()
         answer = page.goto(live_server.url + address, wait_until="load")
         assert answer is not None
         shots.take(page, f"{name}-{look}")
         faults += [f"{name}: {fault}" for fault in (*watch.faults(answer), *looks(page), *accessibility(page))]
-        page.close()
 
     assert not faults, "\n".join(faults)
 
@@ -84,6 +84,11 @@ class Watch:
         page.on("pageerror", lambda error: self._complaints.append(f"script: {error}"))
         page.on("console", lambda said: said.type == "error" and self._complaints.append(f"console: {said.text}"))
         page.on("response", self._note)
+
+    def begin(self) -> None:
+        """Forgets the page before."""
+        self._complaints.clear()
+        self._files.clear()
 
     def faults(self, answer: Response) -> list[str]:
         """What is wrong."""
