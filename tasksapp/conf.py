@@ -196,12 +196,12 @@ def limits_of(name: str) -> Limits | None:
 
 def complaints(given: Mapping[str, Any]) -> list[str]:
     """What is wrong with a ``DELAYHUB`` dict, a sentence for each fault."""
-    hints = get_type_hints(Options)
+    kinds = _kinds()
     known = {field.name.upper(): field.name for field in fields(Options)}
     found = [_unknown(key, known) for key in given if key not in known]
     for key, name in known.items():
         if key in given:
-            found += _complaints_about(key, given[key], hints[name], limits_of(name))
+            found += _complaints_about(key, given[key], kinds[name], limits_of(name))
     return found
 
 
@@ -311,6 +311,11 @@ _LIST_COMPLAINTS: Mapping[str, Callable[[str, Sequence[str]], list[str]]] = {
 def _marks() -> Mapping[str, tuple[object, ...]]:
     hints = get_type_hints(Options, include_extras=True)
     return {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+
+
+@cache
+def _kinds() -> Mapping[str, Any]:
+    return get_type_hints(Options)
 
 
 @cache
