@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -22,18 +23,34 @@ from tests.integration.tasksapp.api.problem_documents import problem
 pytestmark = pytest.mark.django_db
 
 
+_read: list[Any] = []
+
+
 @pytest.fixture
 def schema(admin_client: Client) -> Any:
-    """The schema as a client gets it."""
-    return admin_client.get("/api/schema").json()
+    """The schema as a client gets it: read once, since it is the same for all."""
+    if not _read:
+        _read.append(admin_client.get("/api/schema").json())
+    return _read[0]
+
+
+@cache
+def definitions() -> Any:
+    """The components of the schema, as they refer to each other in a schema that has nothing else."""
+    return json.loads(json.dumps(_read[0]["components"]["schemas"]).replace("#/components/schemas/", "#/$defs/"))
+
+
+@cache
+def validator(component: str) -> Draft202012Validator:
+    """What judges values by a component of the schema."""
+    whole = {"$ref": f"#/$defs/{component}", "$defs": definitions()}
+    return Draft202012Validator(whole, format_checker=FormatChecker())
 
 
 def faults(schema: Any, component: str, value: Any) -> list[str]:
     """What is wrong with a value, by a component of the schema."""
-    text = json.dumps(schema["components"]["schemas"]).replace("#/components/schemas/", "#/$defs/")
-    defs = json.loads(text)
-    validator = Draft202012Validator({"$ref": f"#/$defs/{component}", "$defs": defs}, format_checker=FormatChecker())
-    return [fault.message for fault in validator.iter_errors(value)]
+    assert component in schema["components"]["schemas"]
+    return [fault.message for fault in validator(component).iter_errors(value)]
 
 
 def send(ask: Ask, component: str, value: Any, *, job: str) -> Any:
