@@ -18,6 +18,7 @@ from celery import Celery
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
+from django.db import connection
 from django.test import Client
 from django.urls import URLPattern, URLResolver
 
@@ -173,8 +174,12 @@ POSTED = {
 
 def stored() -> dict[str, Any]:
     """All rows that a person could change."""
-    kinds = [Job, BizType, Series, PausedKey, Alert, Tenant, ApiKey, Operation, AuditEntry, User, Group]
-    return {kind.__name__: list(kind._base_manager.order_by("pk").values()) for kind in kinds}
+    found = {}
+    with connection.cursor() as cursor:  # after each of a hundred requests: as models they would cost more than those
+        for kind in (Job, BizType, Series, PausedKey, Alert, Tenant, ApiKey, Operation, AuditEntry, User, Group):
+            cursor.execute(f"SELECT * FROM {kind._meta.db_table} ORDER BY {kind._meta.pk.column}")
+            found[kind.__name__] = cursor.fetchall()
+    return found
 
 
 def test_the_three_groups_have_permissions_of_this_app_only() -> None:
