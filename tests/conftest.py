@@ -16,6 +16,7 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -51,12 +52,24 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_flushes() -> Iterator[None]:
-    """Flushes of the database, with which tests of several transactions end, take some milliseconds instead of 85."""
-    from tests.flushed_tables import fill_flushed_tables, flush_all_others
+    """Flushes of the database, with which tests of several transactions end, take a millisecond instead of 85."""
+    from django.test import TransactionTestCase
+
+    from tests.flushed_tables import flush_quickly, needs_other_connections
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("django.core.management.commands.flush.sql_flush", flush_all_others)
-        patched.setattr("django.core.management.commands.flush.emit_post_migrate_signal", fill_flushed_tables)
+        patched.setattr(TransactionTestCase, "_fixture_teardown", flush_quickly)
+        patched.setattr(TransactionTestCase, "_should_reload_connections", needs_other_connections)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def version_of_redis_py() -> Iterator[None]:
+    """It is read once, not for each connection: redis-py looks for it in its metadata, for a millisecond."""
+    from redis import utils
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(utils, "get_lib_version", cache(utils.get_lib_version))
         yield
 
 
