@@ -18,6 +18,7 @@ import redis
 from delayhub.engine import Counts, DelayQueue, Entry
 from delayhub.local.redis_server import RedisServer, free_port
 from tests.acceptance.typed_commands import environment, run
+from tests.acceptance.warm_python import WarmPython
 from tests.repository import ROOT
 from tests.waiting import wait_until
 
@@ -45,12 +46,13 @@ def test_every_command_of_the_page_does_what_it_says(
     queue.bury([queue.lease(broken.id, broken.token)], reason="unreadable")
 
     said = {}
-    for command in commands:
-        verb, *_ = command.split()
-        typed = command.replace("[ID …]", broken.id).replace("ID", waiting.id)
-        if verb.endswith("-redis"):
-            typed += " --dry-run"
-        said[verb] = run(f"celery -A shop delayhub {typed}", tmp_path)
+    with WarmPython() as python:
+        for command in commands:
+            verb, *_ = command.split()
+            typed = command.replace("[ID …]", broken.id).replace("ID", waiting.id)
+            if verb.endswith("-redis"):
+                typed += " --dry-run"
+            said[verb] = python.typed(f"celery -A shop delayhub {typed}", folder=tmp_path)
 
     assert list(said) == [
         "counts", "limits", "flow-keys", "unique", "backlog", "scheduled", "show", "reschedule", "revoke", "schedules",

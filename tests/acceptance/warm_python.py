@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import select
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.acceptance.typed_commands import DEADLINE_SECONDS
+from tests.acceptance.typed_commands import DEADLINE_SECONDS, environment
 
 #: What costs most at the start of a project with DelayHub, and looks at no settings while it is imported.
 LIBRARIES = (
@@ -100,6 +102,15 @@ class WarmPython:
                 os.kill(process, signal.SIGKILL)
                 break
         return int(self._answer()), output.read_text()
+
+    def typed(self, command: str, *, folder: Path) -> str:
+        """What a program of the virtual environment prints and complains of; it must succeed."""
+        name, *words = shlex.split(command)
+        program = shutil.which(name, path=environment()["PATH"])
+        assert program is not None, name
+        code, said = self.hear([program, *words], folder=folder, environment=environment())
+        assert code == 0, f"{command}\n{said}"
+        return said
 
     def _answer(self) -> str:
         assert self._parent.stdout is not None
