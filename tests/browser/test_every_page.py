@@ -81,6 +81,7 @@ class Watch:
     def __init__(self, page: Page) -> None:
         self._complaints: list[str] = []
         self._files: list[Response] = []
+        self._weights: dict[str, int] = {}
         page.on("pageerror", lambda error: self._complaints.append(f"script: {error}"))
         page.on("console", lambda said: said.type == "error" and self._complaints.append(f"console: {said.text}"))
         page.on("response", self._note)
@@ -95,10 +96,16 @@ class Watch:
         found = [*self._complaints]
         if answer.status != 200:
             found.append(f"answered {answer.status}")
-        weight = sum(len(gzip.compress(file.body())) for file in self._files)
+        weight = sum(map(self._weight, self._files))
         if weight > MOST_SENT_BYTES:
             found.append(f"scripts and styles of {weight} bytes")
         return found
+
+    def _weight(self, file: Response) -> int:
+        """The same on each page."""
+        if file.url not in self._weights:
+            self._weights[file.url] = len(gzip.compress(file.body()))
+        return self._weights[file.url]
 
     def _note(self, answer: Response) -> None:
         if any(folder in answer.url for folder in OURS):
