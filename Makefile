@@ -18,7 +18,7 @@ OPENAPI_LINTERS := @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3
 EXAMPLES ?= 60
 # Rounds of `make race`: so many of limits, and 50 times as many of resolves in each order.
 ROUNDS ?= 200
-# Histories that `make simulate` plays, the first by this seed.
+# Histories that `make simulate` and `make linear` play, the first by this seed.
 COUNT ?= 2000
 SEED ?= 1
 # A benchmark or chaos run, and what it is asked: make chaos NAME=transport OPTIONS="--tasks 500"
@@ -37,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up quick test nightly check fmt messages client docs cover pictures race matrix fuzz calendars fuzz-messages simulate mutants bench chaos dist image clean
+.PHONY: help demo up quick test nightly check fmt messages client docs cover pictures race matrix fuzz calendars fuzz-messages simulate mutants linear bench chaos dist image clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,10 +99,10 @@ fmt: $(VENV)/.dev ## format the code and fix what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-messages: $(VENV)/.dev ## bring translations up to date with the texts, list what is not translated
+messages: $(VENV)/.dev ## bring translations up to date; make client: the synchronous client of the API
 	@$(BIN)/python -m tests.messages
 
-client: $(VENV)/.dev ## make the synchronous client of the API from the asynchronous one
+client: $(VENV)/.dev
 	@$(BIN)/python -m tests.sync_client
 
 docs: $(if $(INTO),,$(VENV)/.dev) ## build the site, check its links: var/site; INTO=folder: add it to other versions
@@ -146,6 +146,10 @@ simulate: $(VENV)/.dev ## histories of messages and timers with crashes and zomb
 
 mutants: $(VENV)/.dev ## put mistakes into the scripts: is each caught, within COUNT histories (minutes)
 	@$(BIN)/python -m proof.run_mutants --most $(COUNT)
+
+linear: $(VENV)/.dev ## verbs on one job at once, over REST: some order explains each of COUNT histories
+	@$(BIN)/python -m proof.linear --database sqlite --seed $(SEED) --count $(COUNT)
+	@$(BIN)/python -m proof.linear --database postgresql --seed $(SEED) --count $(COUNT)
 
 # ---------------------------------------------------------------- measure
 

@@ -53,6 +53,7 @@ MIDDLE = {
     "calendars": "PARTS=8",
     "fuzz": "EXAMPLES=20",
     "fuzz-messages": "MESSAGES=3000",
+    "linear": "COUNT=400",
     "matrix": "ROWS=oldest newest",
     "mutants": "COUNT=2000",
     "race": "ROUNDS=40",
@@ -80,7 +81,7 @@ class Result:
 
 def heavy_targets() -> list[str]:
     """The commands of the Makefile that prove something by racing, guessing or trying all, in its order; not chaos."""
-    heavy = r"^((?:calendars|fuzz|matrix|mutants|race|simulate)[a-z-]*):.*## "
+    heavy = r"^((?:calendars|fuzz|linear|matrix|mutants|race|simulate)[a-z-]*):.*## "
     return re.findall(heavy, (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 

@@ -75,7 +75,7 @@ class Job(Carries):
     attempts: Annotated[int, "All attempts ever made."]
     redrives: Annotated[int, "How often it was redriven."]
     system_errors: Annotated[int, "Failures on the site's side; they use no attempts."]
-    version: Annotated[int, "Grows with every change by a person or caller."]
+    version: Annotated[int, "Grows with every change, also by a worker."]
     last_error: str
     series: Annotated[int | None, "The number of the series that it is one of. None: of none."]
     occurrence_at: Annotated[datetime | None, "Which of its series. None: of none, or triggered by hand."]
