@@ -88,7 +88,8 @@ class MaintenanceThread:
                 # Never by the clock of this machine: it may be minutes ahead.
                 self._loader.clock.set(database_now_ms(using=self._loader.using))
             work = self._loader.look()
-            self._has_more = self._series.run_once(has_due=work is None or work.series).has_more
+            known = {} if work is None else {"has_due": work.series, "has_live": work.live_jobs}
+            self._has_more = self._series.run_once(**known).has_more
         except Exception as error:
             # Nothing of it may keep the loader from its turn.
             level = logging.WARNING if isinstance(error, Error) else logging.ERROR

@@ -73,13 +73,14 @@ class SeriesMaker:
         self._clock = clock
         self._release_at = 0.0
 
-    def run_once(self, *, has_due: bool = True) -> Turn:
+    def run_once(self, *, has_due: bool = True, has_live: bool = True) -> Turn:
         """One turn. Raises what the database raises when it does not answer.
 
         Args:
             has_due: False where it is known that no series waits.
+            has_live: False where it is known that none has a live job.
         """
-        if self._clock.monotonic() >= self._release_at:
+        if has_live and self._clock.monotonic() >= self._release_at:
             self._release_at = self._clock.monotonic() + RELEASE_SECONDS
             self._release()
         if not has_due:

@@ -35,6 +35,7 @@ SELECT b.id, {{revision}}, {{size}},
     {_first("j.next_run_at", f"{_PENDING_ROWS} AND j.next_run_at <= {{overdue}}")},
     {_first("j.lease_until", f"delayhub_job j WHERE j.status = '{_RUNNING}' AND j.lease_until < {{now}}")},
     {_first("s.make_at", f"{_DUE_SERIES} AND s.make_at <= {{now}}")},
+    {_first("s.id", "delayhub_series s WHERE s.live_job IS NOT NULL")},
     EXISTS (SELECT 1 FROM delayhub_paused_key p WHERE p.until > {{now}}),
     EXISTS (SELECT 1 FROM delayhub_operation o WHERE o.state IN ({_OPEN}))
 FROM delayhub_biz_type b
@@ -66,6 +67,7 @@ class TimerWork(NamedTuple):
         overdue: the ids of those with overdue rows.
         lost: whether leases have ended.
         series: whether jobs of series are to be made.
+        live_jobs: whether a series has a live job, whose end may have come without a word.
         paused_keys: whether any flow key is paused.
         operations: whether any operation is open.
     """
@@ -76,6 +78,7 @@ class TimerWork(NamedTuple):
     overdue: frozenset[int]
     lost: bool
     series: bool
+    live_jobs: bool
     paused_keys: bool
     operations: bool
 
@@ -100,7 +103,7 @@ def timer_work(
         frozenset(int(row[0]) for row, (enters, *_) in zip(rows, flags, strict=True) if enters),
         frozenset(int(row[0]) for row, (_, waits, *_) in zip(rows, flags, strict=True) if waits),
         # Each row says them; a site without biz types has none of these.
-        *(flags[0][2:] if flags else [False] * 4),
+        *(flags[0][2:] if flags else [False] * 5),
     )
 
 
