@@ -70,6 +70,11 @@ def outage_lock(prefix: str = "") -> str:
     return f"{prefix}delayhub:outage:lock"
 
 
+def watcher(prefix: str = "") -> str:
+    """STRING with an end: a process watches for alerts at this moment, ``web`` or ``worker``."""
+    return f"{prefix}delayhub:watcher"
+
+
 class Part:
     """A key of a queue or a lane: what all its keys begin with and this suffix, which scripts name in capitals.
 

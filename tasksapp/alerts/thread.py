@@ -19,8 +19,7 @@ from tasksapp.sql.driver.own_thread import OwnThread
 
 logger = logging.getLogger(__name__)
 
-#: How often the holder of the seat looks. The others ask for it when its lease may have ended, and no sooner: each asks
-#: by a connection of its own, of which a server has many processes.
+#: How often the holder of the seat looks, and the others ask for the seat.
 LOOK_SECONDS = 3.0
 #: A turn that takes longer waits for a database that hangs. SQLite may be busy for as long as its timeout.
 PATIENCE_SECONDS = {"sqlite": 40.0}
@@ -39,8 +38,6 @@ class WatchThreads:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._held = False
-        #: How long after the last turn the next one is.
-        self.wait_seconds = 0.0
         # One each: a mail server that hangs must not keep the other thread waiting, as a database that hangs does.
         self._looking, self._sending = ForkGuard(), ForkGuard()
         # A thread of its own for the database, since a server that hangs holds it for minutes.
@@ -69,10 +66,10 @@ class WatchThreads:
             turn = self._turn()
         except (OperationalError, InterfaceError, NotDone) as error:
             logger.debug("the database does not answer: %s", error, extra={"action": "alert"})
-            self._held, self.wait_seconds = False, LOOK_SECONDS
+            self._held = False
             self._watch.note_away()
             return False
-        self._held, self.wait_seconds = turn.held, max(LOOK_SECONDS, turn.taken_seconds)
+        self._held = turn.held
         return True
 
     def _turn(self) -> Turn:
@@ -100,13 +97,14 @@ class WatchThreads:
                     connections[self._watch.using].close()
 
     def _look(self) -> None:
-        while not self._stop.wait(self.wait_seconds):
-            self.wait_seconds = LOOK_SECONDS
+        wait = 0.0
+        while not self._stop.wait(wait):
             try:
                 self.run_once()
             except Exception:
                 # Owners must hear of later faults, so no failure of one turn may end this thread.
                 logger.exception("watching for alerts failed, trying again", extra={"action": "alert"})
+            wait = LOOK_SECONDS
         if self._held:
             self._database.submit(self._leave)
 

@@ -6,15 +6,19 @@ import logging
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
+import redis
 from django.db import transaction
-from django.db.models import DurationField, ExpressionWrapper, F, Q
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from delayhub.clock import Clock, now_by
+from delayhub.engine.keys import watcher
+from delayhub.errors import OptionError
 from tasksapp.alerts import outbox
 from tasksapp.alerts.book import AlertBook, names_of
 from tasksapp.alerts.composer import compose
@@ -27,8 +31,11 @@ from tasksapp.alerts.conditions import (
     site_judgement,
 )
 from tasksapp.alerts.database_outage import DatabaseOutage
+from tasksapp.conf import options
 from tasksapp.models import AlertWatch, BizType
 from tasksapp.stats.delivery_health import DeliveryState, delivery_health
+from tasksapp.timers.broker import timer_prefix
+from tasksapp.timers.lanes import watched, watched_lane
 
 logger = logging.getLogger(__name__)
 
@@ -49,13 +56,11 @@ class Turn:
         held: whether this process had the seat; without it, it did nothing.
         told: what is said to owners, in words for the log.
         messages: how many messages wait to be sent.
-        taken_seconds: for how long the seat is another process's, unless that one leaves it.
     """
 
     held: bool
     told: tuple[str, ...] = ()
     messages: int = 0
-    taken_seconds: float = 0.0
 
 
 class Watch:
@@ -72,20 +77,23 @@ class Watch:
         self.outage = DatabaseOutage(using=using)
         self._clock = clock
         self._seat = Seat(using=using, is_worker=is_worker)
+        self._held = False
         self._book = AlertBook(using=using)
         self._redis_away_at: datetime | None = None
         self._purge_at: datetime | None = None
 
     def run_once(self) -> Turn:
         """One turn with the database. Raises what the database raises; then :meth:`note_away` is the turn."""
-        held = self._seat.take()
+        if not self._held and not self.outage.is_open and self._seat.is_known_taken():
+            return Turn(held=False)
+        self._held = False
+        self._held = held = self._seat.take()
         now = self.now()
         if self.outage.is_open:
             self._redis_away_at = now
             self.outage.note_answer(now=now)
         if not held:
-            # Its own outage is over only when the database has answered for some turns.
-            return Turn(held=False, taken_seconds=0.0 if self.outage.is_open else self._seat.taken_seconds)
+            return Turn(held=False)
         biz_types = list(BizType.objects.using(self.using).select_related("tenant").order_by("id"))
         judgement = self._judge(biz_types, now=now)
         if self._purge_at is None or now >= self._purge_at:
@@ -137,24 +145,47 @@ class Seat:
         self._using = using
         self._is_worker = is_worker
         self._holder = f"{socket.gethostname()[:20]}:{os.getpid()}:{uuid4().hex[:12]}"
-        #: Where it could not be taken: how long before it can be, should its holder have died.
-        self.taken_seconds = 0.0
+
+    def is_known_taken(self) -> bool:
+        """Whether Redis says that another process has it, or one that comes first: then the database need not be asked.
+
+        False where it does not say so, or does not answer.
+        """
+        try:
+            value = watched(lambda: _redis().get(watcher(timer_prefix())))
+        except (redis.RedisError, OSError, OptionError):
+            return False
+        return value == b"web" or (self._is_worker and value is not None)
 
     def take(self) -> bool:
-        """Takes the seat or keeps it; False where another process has it. Raises what the database raises."""
+        """Takes the seat or keeps it, and lets Redis know; False where another process has it.
+
+        Raises what the database raises.
+        """
+        if not self._take():
+            return False
+        with suppress(redis.RedisError, OSError, OptionError):
+            watched(lambda: _redis().set(watcher(timer_prefix()), "worker" if self._is_worker else "web", ex=LEASE))
+        return True
+
+    def leave(self) -> None:
+        """Frees the seat for another process. Raises what the database raises."""
+        AlertWatch.objects.using(self._using).filter(pk=_ROW, holder=self._holder).update(until=Now() - 2 * PATIENCE)
+        with suppress(redis.RedisError, OSError, OptionError):
+            watched(lambda: _redis().delete(watcher(timer_prefix())))
+
+    def _take(self) -> bool:
         rows = AlertWatch.objects.using(self._using).filter(pk=_ROW)
         free = Q(until__lt=Now() - PATIENCE) if self._is_worker else Q(until__lt=Now()) | Q(is_worker=True)
         wanted = {"holder": self._holder, "is_worker": self._is_worker, "until": Now() + LEASE}
         if rows.filter(Q(holder=self._holder) | free).update(**wanted):
             return True
-        left = ExpressionWrapper(F("until") - Now(), output_field=DurationField())
-        for until in rows.values_list(left, flat=True):
-            self.taken_seconds = (until + (PATIENCE if self._is_worker else timedelta())).total_seconds()
+        if rows.exists():
             return False
         row = AlertWatch(pk=_ROW, **wanted)
         AlertWatch.objects.using(self._using).bulk_create([row], ignore_conflicts=True)
         return rows.filter(holder=self._holder).exists()
 
-    def leave(self) -> None:
-        """Frees the seat for another process. Raises what the database raises."""
-        AlertWatch.objects.using(self._using).filter(pk=_ROW, holder=self._holder).update(until=Now() - 2 * PATIENCE)
+
+def _redis() -> redis.Redis:
+    return watched_lane(options().lanes[0]).client

@@ -145,14 +145,3 @@ def test_a_process_watches_once(monkeypatch: pytest.MonkeyPatch) -> None:
     thread.unwatch()
 
     assert len(started) == 1
-
-
-def test_who_has_no_seat_asks_again_when_its_lease_may_have_ended(watched: Watched) -> None:
-    threads = WatchThreads(watched)  # type: ignore[arg-type]  # it does what the test wants
-    assert threads.run_once()
-    assert threads.wait_seconds == thread.LOOK_SECONDS
-
-    watched.turn = lambda: Turn(held=False, taken_seconds=8.0)
-
-    assert threads.run_once()
-    assert threads.wait_seconds == 8.0

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
+import redis
 from django.db.models.functions import Now
+from pytest_django import DjangoAssertNumQueries
 
-from tasksapp.alerts.watch import LEASE, PATIENCE, Seat
+from delayhub.clock import SystemClock
+from delayhub.engine.keys import watcher
+from tasksapp.alerts.watch import LEASE, PATIENCE, Seat, Watch
 from tasksapp.models import AlertWatch
+from tasksapp.timers.lanes import without_redis
 
 pytestmark = pytest.mark.django_db
 
@@ -69,11 +74,40 @@ def test_who_leaves_frees_the_seat_at_once() -> None:
     assert second.take()
 
 
-@pytest.mark.parametrize(("make", "most"), [(web, LEASE), (worker, LEASE + PATIENCE)])
-def test_who_has_to_wait_knows_how_long_at_least(make: Callable[[], Seat], most: timedelta) -> None:
+@pytest.mark.usefixtures("broker")
+def test_while_redis_says_that_it_is_taken_the_database_is_not_asked(
+    redis_client: redis.Redis, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    first, second = (Watch(using="default", clock=SystemClock()) for _ in range(2))
+    assert first.run_once().held
+
+    with django_assert_num_queries(0):
+        assert not second.run_once().held
+    assert first.run_once().held, "its holder asks all the same"
+    assert 0 < redis_client.pttl(watcher()) <= LEASE.total_seconds() * 1000
+
+    first.leave()
+    assert second.run_once().held
+
+
+@pytest.mark.usefixtures("broker")
+@pytest.mark.parametrize("without", ["an answer", "its word", "a web process"])
+def test_without_a_word_of_redis_the_database_is_asked(redis_client: redis.Redis, without: str) -> None:
+    watch = Watch(using="default", clock=SystemClock())
+    (worker if without == "a web process" else web)().take()
+    let_pass(LEASE + timedelta(seconds=1))
+    if without == "its word":
+        redis_client.delete(watcher())
+
+    with without_redis() if without == "an answer" else nullcontext():
+        assert watch.run_once().held
+
+
+@pytest.mark.usefixtures("broker")
+def test_a_database_that_comes_back_is_asked_whatever_redis_says() -> None:
+    watch = Watch(using="default", clock=SystemClock())
+    watch.note_away()
     web().take()
-    waiting = make()
+    let_pass(LEASE + timedelta(seconds=1))
 
-    assert not waiting.take()
-
-    assert most.total_seconds() - 5 < waiting.taken_seconds <= most.total_seconds()
+    assert watch.run_once().held
