@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 from django.db import connections, router, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from delayhub.clock import due_ms
@@ -171,7 +172,7 @@ def _create_many(
     reach = reach_of(seen_by, tenant=tenant, using=batch.using)
     outcomes, batch.limits = checked(requests, reach=reach, now=batch.now, using=batch.using)
     outcomes = without_resolved(outcomes, now=batch.now, using=batch.using)
-    writing = _Writing([outcome for outcome in outcomes if isinstance(outcome, Accepted)], batch)
+    writing = _Writing([outcome for outcome in outcomes if isinstance(outcome, Accepted)], batch, connection)
     if writing.accepted:
         writing.save()
         health_check.answered(connection)
@@ -186,6 +187,7 @@ class _Writing:
     Args:
         accepted: the requests.
         batch: when and where their jobs are created.
+        connection: the connection of that database.
         earlier: by row id, the job that the request's idempotency key made before, or the refusal.
         became: by row id, the job that the request's debounce key stands for now.
         replaced: row ids of the requests whose content that job has now, in the place of what it had.
@@ -195,6 +197,7 @@ class _Writing:
 
     accepted: Sequence[Accepted]
     batch: Batch
+    connection: BaseDatabaseWrapper
     earlier: dict[UUID, UUID | KeyTaken] = field(default_factory=dict)
     became: dict[UUID, UUID] = field(default_factory=dict)
     replaced: set[UUID] = field(default_factory=set)
@@ -265,7 +268,7 @@ class _Writing:
             if job_log.debugs():
                 self._log()
 
-        transaction.on_commit(set_timers, using=self.batch.using, robust=True)
+        self.connection.on_commit(set_timers, robust=True)
 
     def _log(self) -> None:
         """A line for each job that is there now."""

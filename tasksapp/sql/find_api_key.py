@@ -9,7 +9,7 @@ from django.db import connections
 from django.utils import timezone
 
 from tasksapp.sql.driver import health_check
-from tasksapp.sql.driver.single_statement import SingleQuery, may_be_single
+from tasksapp.sql.driver.single_statement import SingleStatement, may_be_single
 
 #: Between the columns, which come as one text: libpq takes 1 to 2 µs to read each. The name comes last, since it may
 #: have any character, and the others cannot have this one.
@@ -33,7 +33,7 @@ def _select(vendor: str, *, hashed: str, where: str, prefix: str, now: str) -> s
 class _Statements(NamedTuple):
     """What finds a key in one way, in each dialect and through each door."""
 
-    single: SingleQuery
+    single: SingleStatement
     postgresql: str
     other: str
 
@@ -41,7 +41,7 @@ class _Statements(NamedTuple):
     def of(cls, *, hashed: str, where: str) -> _Statements:
         on_postgresql = {"hashed": hashed, "where": where, "now": "statement_timestamp()"}
         return cls(
-            SingleQuery(_select("postgresql", prefix="$1", **on_postgresql)),
+            SingleStatement(_select("postgresql", prefix="$1", **on_postgresql)),
             _select("postgresql", prefix="%(prefix)s", **on_postgresql),
             _select("other", prefix="%(prefix)s", hashed=hashed, where=where, now="%(now)s"),
         )

@@ -14,7 +14,7 @@ from django.db.models import DateTimeField, UUIDField
 
 from tasksapp.models import Job, NewJob
 from tasksapp.models.job import FIRST_VALUES, FOLLOWING
-from tasksapp.sql.driver.single_statement import execute_single, may_be_single
+from tasksapp.sql.driver.single_statement import SingleStatement, may_be_single
 
 #: Columns that each row brings.
 GIVEN = (*NewJob._fields, *FOLLOWING)
@@ -84,7 +84,7 @@ def parameters(
 COPY_ROWS = 20
 
 _INSERT = f"INSERT INTO delayhub_job ({COLUMNS}) VALUES "  # noqa: S608  our own columns
-_SINGLE = (_INSERT + NUMBERED_ROW).encode()
+_SINGLE = SingleStatement(_INSERT + NUMBERED_ROW)
 
 
 def insert_jobs(
@@ -107,7 +107,7 @@ def insert_jobs(
         return
     if len(rows) == 1 and may_be_single(connection):
         values = parameters(rows, now=now, connection=connection, created_by=created_by)
-        execute_single(connection, _SINGLE, values)
+        _SINGLE.rows(connection, values)
         meanwhile()
         return
     with connection.cursor() as cursor:

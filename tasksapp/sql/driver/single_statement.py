@@ -1,6 +1,6 @@
-"""A statement that is a transaction of its own, by the shortest way through the driver; and a query that is prepared.
+"""A statement that is a transaction of its own, prepared, by the shortest way through the driver.
 
-See decisions 15 and 20.
+See decisions 15, 20 and 114.
 """
 
 from __future__ import annotations
@@ -29,25 +29,6 @@ def may_be_single(connection: Any) -> bool:
         # ``get_autocommit()`` opens the connection first; one that is open says it at once.
         and (connection.get_autocommit() if connection.connection is None else connection.autocommit)
     )
-
-
-def execute_single(connection: Any, sql: bytes, values: Sequence[Any]) -> None:
-    """Runs a statement that gives back no rows, by libpq itself.
-
-    The connection is checked as ``connection.cursor()`` does it, and errors are Django's. The statement has no name, so
-    that it also works behind poolers.
-
-    Args:
-        connection: one for which ``may_be_single`` is true.
-        sql: the statement, its parameters written ``$1``.
-        values: the parameters, each with the ``str`` that PostgreSQL reads, or None.
-    """
-    driver, session = connection.Database, session_of(connection)
-    texts = texts_of(values)
-    with connection.wrap_database_errors:
-        result = session.exec_params(sql, texts)
-        if result.status != driver.pq.ExecStatus.COMMAND_OK:
-            raise error_of(driver, result)
 
 
 def session_of(connection: Any) -> Any:
@@ -80,41 +61,45 @@ _ALREADY_THERE, _NOT_THERE, _OUTDATED = b"42P05", b"26000", b"0A000"
 Rows = list[list[str | None]]
 
 
-class SingleQuery:
-    """A query whose plan PostgreSQL keeps, from a connection's second use of it on.
+class SingleStatement:
+    """A statement whose plan PostgreSQL keeps, from a connection's second use of it on; libpq itself runs it.
 
-    Behind a pooler, the server connection may be another one, which does not know the plan: then the query itself is
-    sent, and that connection prepares it no more. The name is made of a hash of the query, so it never means another.
+    Behind a pooler, the server connection may be another one, which does not know the plan: then it has run nothing,
+    the statement itself is sent, and that connection prepares it no more. The name is made of a hash of the statement,
+    so it never means another.
 
     Args:
-        sql: the query, its parameters written ``$1``.
+        sql: the statement, its parameters written ``$1``.
     """
 
     def __init__(self, sql: str) -> None:
         self._sql = sql.encode()
         self._name = f"delayhub_{hashlib.sha256(self._sql).hexdigest()[:16]}".encode()
-        #: Whether each connection of the driver may use the plan; None: it has run the query once.
+        #: Whether each connection of the driver may use the plan; None: it has run the statement once.
         self._ready: WeakKeyDictionary[Any, bool | None] = WeakKeyDictionary()
 
     def rows(self, connection: Any, values: Sequence[Any]) -> Rows:
-        """Its rows, each value as PostgreSQL writes it.
+        """Its rows, each value as PostgreSQL writes it; none of a statement that gives back none.
+
+        The connection is checked as ``connection.cursor()`` does it, and errors are Django's.
 
         Args:
             connection: one for which ``may_be_single`` is true.
             values: the parameters, each with the ``str`` that PostgreSQL reads, or None.
         """
         session, texts = session_of(connection), texts_of(values)
-        good = connection.Database.pq.ExecStatus.TUPLES_OK
+        known = connection.Database.pq.ExecStatus
+        good = {known.TUPLES_OK, known.COMMAND_OK}
         with connection.wrap_database_errors:
             if self._is_ready(connection, session):
                 result = session.exec_prepared(self._name, texts)
-                if result.status == good:
+                if result.status in good:
                     return _rows(result)
                 if _sqlstate(connection, result) not in {_NOT_THERE, _OUTDATED}:
                     raise error_of(connection.Database, result)
                 self._ready[connection.connection] = False
             result = session.exec_params(self._sql, texts)
-            if result.status != good:
+            if result.status not in good:
                 raise error_of(connection.Database, result)
             return _rows(result)
 

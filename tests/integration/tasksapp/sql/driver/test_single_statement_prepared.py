@@ -1,4 +1,4 @@
-"""A query by libpq keeps its plan, and answers also where the plan is lost."""
+"""A statement by libpq keeps its plan, and is run also where the plan is lost."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 from django.db import ProgrammingError, connection
 
-from tasksapp.models import ApiKey
-from tasksapp.sql.driver.single_statement import SingleQuery
+from tasksapp import jobs
+from tasksapp.models import ApiKey, BizType, Job
+from tasksapp.sql.driver.single_statement import SingleStatement
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
 
@@ -35,7 +36,7 @@ def plans() -> int:
 
 
 def test_values_come_as_text_and_the_plan_is_kept_from_the_second_use_on() -> None:
-    query = SingleQuery("SELECT 1, NULL, $1::text")
+    query = SingleStatement("SELECT 1, NULL, $1::text")
 
     kept = []
     for _ in range(3):
@@ -46,11 +47,11 @@ def test_values_come_as_text_and_the_plan_is_kept_from_the_second_use_on() -> No
 
 
 def test_no_row_is_no_row() -> None:
-    assert SingleQuery("SELECT 1 WHERE $1::int = 2").rows(connection, [1]) == []
+    assert SingleStatement("SELECT 1 WHERE $1::int = 2").rows(connection, [1]) == []
 
 
 def test_a_plan_that_another_connection_of_a_pooler_has_is_not_missed() -> None:
-    query = SingleQuery("SELECT $1::int")
+    query = SingleStatement("SELECT $1::int")
     for number in range(3):
         query.rows(connection, [number])
 
@@ -60,8 +61,21 @@ def test_a_plan_that_another_connection_of_a_pooler_has_is_not_missed() -> None:
     assert plans() == 0, "it would be lost again"
 
 
+def test_a_create_whose_plan_is_lost_is_stored_once(biz_type: BizType) -> None:
+    for _ in range(2):
+        jobs.create(biz_type.code)
+    assert plans() == 1
+    execute("DEALLOCATE ALL")
+
+    made = [jobs.create(biz_type.code) for _ in range(2)]
+
+    assert all(one.created for one in made)
+    assert Job.objects.count() == 4
+    assert plans() == 0, "it would be lost again"
+
+
 def test_a_plan_that_is_there_already_is_used() -> None:
-    before, after = SingleQuery("SELECT $1::int"), SingleQuery("SELECT $1::int")
+    before, after = SingleStatement("SELECT $1::int"), SingleStatement("SELECT $1::int")
     for _ in range(2):
         before.rows(connection, [1])
 
@@ -84,7 +98,7 @@ def test_a_plan_is_made_again_after_it_was_let_go_of() -> None:
 
 def test_a_plan_that_a_migration_made_invalid_is_left() -> None:
     ApiKey.objects.create(name="shop", prefix="dh_1", hashed_key="a")
-    query = SingleQuery("SELECT prefix FROM delayhub_api_key WHERE name = $1")
+    query = SingleStatement("SELECT prefix FROM delayhub_api_key WHERE name = $1")
     for _ in range(2):
         assert query.rows(connection, ["shop"]) == [["dh_1"]]
 
@@ -96,7 +110,7 @@ def test_a_plan_that_a_migration_made_invalid_is_left() -> None:
 
 
 def test_errors_are_djangos_whenever_they_come() -> None:
-    query = SingleQuery("SELECT no_such WHERE $1::int = 1")
+    query = SingleStatement("SELECT no_such WHERE $1::int = 1")
 
     for _ in range(3):
         with pytest.raises(ProgrammingError, match="no_such"):
@@ -104,7 +118,7 @@ def test_errors_are_djangos_whenever_they_come() -> None:
 
 
 def test_an_error_of_a_planned_query_is_raised_too() -> None:
-    query = SingleQuery("SELECT 1 / $1::int")
+    query = SingleStatement("SELECT 1 / $1::int")
     for _ in range(2):
         query.rows(connection, [1])
 
