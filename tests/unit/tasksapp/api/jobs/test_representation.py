@@ -69,9 +69,12 @@ def test_a_job_made_just_now_looks_as_it_will_when_it_is_read(row: NewJob) -> No
 
 
 def test_its_body_is_shown_as_it_was_written() -> None:
-    row = ROW._replace(body='{"price": 1e2, "note": "100 %s"}')
+    row = ROW._replace(body='{"price": 1e2, "note": "100 %s"}', biz_id='","body":null', flow_key='"body":null')
 
-    assert '"body":{"price": 1e2, "note": "100 %s"},' in created_text(created(row), biz_type="order.close")
+    text = created_text(created(row), biz_type="order.close")
+
+    assert '"body":{"price": 1e2, "note": "100 %s"},' in text
+    assert json.loads(text)["biz_id"] == '","body":null'
 
 
 def test_it_says_what_became_of_the_request() -> None:
