@@ -11,7 +11,7 @@ from django.db import connections
 
 from tasksapp.models import Operation, Transition
 from tasksapp.sql.biz_type_revision import COLUMN
-from tasksapp.sql.driver.single_statement import SingleQuery, may_be_single
+from tasksapp.sql.driver.single_statement import SingleStatement, may_be_single
 
 _PENDING, _RUNNING = Transition.CLAIM.source, Transition.LOSE.source
 _OPEN = ", ".join(
@@ -43,7 +43,7 @@ FROM delayhub_biz_type b
 _NUMBERED = {"after": "$1", "until": "$2", "overdue": "$3", "now": "$4"}
 _NAMED = {name: f"%({name})s" for name in _NUMBERED}
 _ON_POSTGRESQL = {"revision": f"b.{COLUMN}", "size": "pg_relation_size('delayhub_job')"}
-_BY_LIBPQ = SingleQuery(_LOOK.format(**_ON_POSTGRESQL, **_NUMBERED))
+_BY_LIBPQ = SingleStatement(_LOOK.format(**_ON_POSTGRESQL, **_NUMBERED))
 _BY_CURSOR = {
     "postgresql": _LOOK.format(**_ON_POSTGRESQL, **_NAMED),
     "other": _LOOK.format(revision="NULL", size="0", **_NAMED),

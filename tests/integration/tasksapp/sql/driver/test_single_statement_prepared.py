@@ -16,10 +16,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_on
 
 @pytest.fixture(autouse=True)
 def _no_plans() -> Iterator[None]:
-    """A connection without plans, before and after."""
-    execute("DEALLOCATE ALL")
+    """A connection that has kept no plan and lost none, before and after."""
+    connection.close()
     yield
-    execute("DEALLOCATE ALL")
+    connection.close()
 
 
 def execute(sql: str) -> None:
@@ -84,7 +84,7 @@ def test_a_plan_that_is_there_already_is_used() -> None:
 
 
 def test_a_plan_is_made_again_after_it_was_let_go_of() -> None:
-    query = SingleQuery("SELECT $1::int")
+    query = SingleStatement("SELECT $1::int")
     query.forget(connection)
     for _ in range(2):
         query.rows(connection, [1])
