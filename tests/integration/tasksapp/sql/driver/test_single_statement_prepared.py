@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_on
 def _no_plans() -> Iterator[None]:
     """A connection that has kept no plan and lost none, before and after."""
     connection.close()
+    connection.ensure_connection()
     yield
     connection.close()
 
