@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cached_property
 
 import pytest
 import requests
@@ -13,7 +13,7 @@ import yaml
 
 from delayhub.demo.scenario import plan
 from delayhub.demo.site import Site, SiteOptions
-from tests.acceptance.celery_worker import worker_service
+from delayhub.local.service import Service
 from tests.acceptance.site import SHORT_LEASES, create_on, jobs_on, soon, wait_until_all_ended
 from tests.kept_folder import PreparedSite
 from tests.own_postgres import OwnPostgres
@@ -34,11 +34,22 @@ def database() -> Iterator[OwnPostgres]:
     server.close()
 
 
+class PreforkSite(PreparedSite):
+    """A site whose worker runs tasks in two processes of its own."""
+
+    @cached_property
+    def worker(self) -> Service:
+        worker = super().worker
+        for option, wanted in (("--pool", "prefork"), ("--concurrency", "2")):
+            worker.command[worker.command.index(option) + 1] = wanted
+        return worker
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, database: OwnPostgres) -> Iterator[Site]:
     """One site for all tests: each leaves it up and running."""
     settings = {**SHORT_LEASES, "DELAYHUB_METRICS_TOKENS": TOKEN, "DELAYHUB_DATABASE_URL": database.url}
-    with PreparedSite(SiteOptions(data_dir=tmp_path_factory.mktemp("site"), settings=settings)) as site:
+    with PreforkSite(SiteOptions(data_dir=tmp_path_factory.mktemp("site"), settings=settings)) as site:
         yield site
 
 
@@ -56,22 +67,17 @@ def prometheus(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             yield server
 
 
-def test_all_web_processes_say_the_same_of_what_prefork_workers_did(
-    site: Site, prometheus: PrometheusServer, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_all_web_processes_say_the_same_of_what_prefork_workers_did(site: Site, prometheus: PrometheusServer) -> None:
     before = prometheus.value("max(sum by (instance) (delayhub_attempts_total))") or 0
-    site.worker.stop()
-    request.addfinalizer(site.worker.launch)  # the other tests need it, also where this one fails
-    with worker_service("delayhub.project", site.environment, "-P", "prefork", "-c", "2", folder=tmp_path):
-        created = create_on(site, plan(jobs=40, seconds=1, now=soon(), run="prefork"))
-        wait_until_all_ended(site, created)
-        attempts = sum(job.attempts for job in jobs_on(site, created).values())
+    created = create_on(site, plan(jobs=40, seconds=1, now=soon(), run="prefork"))
+    wait_until_all_ended(site, created)
+    attempts = sum(job.attempts for job in jobs_on(site, created).values())
 
-        # Counts are written every ten seconds, and read again after three.
-        wait_until(
-            lambda: prometheus.value("min(sum by (instance) (delayhub_attempts_total))") == before + attempts,
-            otherwise=lambda: str(prometheus.query("sum by (instance) (delayhub_attempts_total)")),
-        )
+    # Counts are written every ten seconds, and read again after three.
+    wait_until(
+        lambda: prometheus.value("min(sum by (instance) (delayhub_attempts_total))") == before + attempts,
+        otherwise=lambda: str(prometheus.query("sum by (instance) (delayhub_attempts_total)")),
+    )
     assert prometheus.value("max(sum by (instance) (delayhub_attempts_total))") == before + attempts
     assert prometheus.value("max(sum by (instance) (delayhub_attempt_lateness_seconds_count))") == before + attempts
     # A counter that fell for a moment would be a reset, and a burst of attempts that never were.
