@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import redis
 
 from delayhub.local.redis_server import RedisServer
 from delayhub.local.service import Service
 from tests.acceptance.celery_worker import worker_service
+from tests.healing import what_was_healed
 from tests.migrated_file import put_kept_file
 from tests.repository import ROOT
 from tests.waiting import wait_until
@@ -22,25 +22,33 @@ from tests.waiting import wait_until
 SHOP = ROOT / "examples" / "order_timeout"
 
 
-@pytest.fixture
-def environment(redis_server: RedisServer, redis_client: redis.Redis, tmp_path: Path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def environment(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """That of the shop's processes; its tables are made, and its Redis is empty."""
     own = {
         "SHOP_REDIS": f"127.0.0.1:{redis_server.port}",
-        "SHOP_DATABASE": str(tmp_path / "shop.sqlite3"),
+        "SHOP_DATABASE": str(tmp_path_factory.mktemp("shop") / "shop.sqlite3"),
         "SHOP_ORDER_TIMEOUT_SECONDS": "2",
         "DJANGO_SETTINGS_MODULE": "shop.settings",
         "PYTHONPATH": os.pathsep.join([str(SHOP), os.environ["PYTHONPATH"]]),
     }
-    return {**os.environ, **own}
+    environment = {**os.environ, **own}
 
-
-@pytest.fixture
-def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[Service]:
     def migrate(database: Path) -> None:
         manage({**environment, "SHOP_DATABASE": str(database)}, "migrate", "--verbosity", "0")
 
-    put_kept_file(tmp_path / "shop.sqlite3", migrate)
-    with worker_service("shop", environment, "--pool", "threads", folder=tmp_path) as service:
+    put_kept_file(Path(own["SHOP_DATABASE"]), migrate)
+    with redis_server.client() as client:
+        client.flushall()
+        yield environment
+        assert what_was_healed(client) == {}
+
+
+@pytest.fixture(scope="module")
+def worker(environment: dict[str, str]) -> Iterator[Service]:
+    """One for both tests: each leaves it running."""
+    folder = Path(environment["SHOP_DATABASE"]).parent
+    with worker_service("shop", environment, "--pool", "threads", folder=folder) as service:
         yield service
 
 
@@ -82,10 +90,10 @@ def test_an_order_placed_while_no_worker_runs_closes_when_one_is_back(
     environment: dict[str, str], worker: Service
 ) -> None:
     worker.stop()
-    manage(environment, "place_order", "a lamp")
+    manage(environment, "place_order", "a table")
     worker.launch()
 
-    orders = "SELECT status FROM orders_order"
+    orders = "SELECT status FROM orders_order WHERE item = 'a table'"
     wait_until(
         lambda: rows(environment, orders) == [("closed",)],
         otherwise=lambda: f"{rows(environment, orders)}\n{worker.log_tail()}",
