@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,11 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from delayhub.local.redis_server import free_port
-from tests.repository import ROOT
-from tests.waiting import wait_until
-
-CONF = ROOT / "deploy" / "nginx" / "cells.conf"
+from tests.acceptance.nginx_proxy import cells_proxy
 
 
 class Cell:
@@ -52,37 +46,12 @@ def cells() -> Iterator[dict[str, Cell]]:
 
 @pytest.fixture
 def proxy(cells: dict[str, Cell], tmp_path: Path) -> Iterator[str]:
-    """The address of an nginx with the shipped file, but for the addresses in it, and one key that has moved."""
-    program = shutil.which("nginx") or "/usr/sbin/nginx"
-    if not Path(program).exists():
-        pytest.skip("cannot run here: there is no nginx; on Debian: apt install nginx")
-    port = free_port()
-    text = CONF.read_text().replace("listen 8080", f"listen 127.0.0.1:{port}")
-    for name, cell in cells.items():
-        text = text.replace(f"{name}.internal:8000", cell.address)
-    text = text.replace('# "~^Bearer dh_c2', '"~^Bearer dh_c2')
-    kept = "\n".join(
-        f"{kind}_temp_path {tmp_path}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    conf = tmp_path / "nginx.conf"
-    conf.write_text(
-        f"daemon off; pid {tmp_path}/pid; error_log {tmp_path}/error.log;\n"
-        f"events {{}}\nhttp {{ access_log off;\n{kept}\n{text}\n}}\n"
-    )
-    process = subprocess.Popen([program, "-c", str(conf), "-p", str(tmp_path)], stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: _answers(port), otherwise="nginx does not answer", within_seconds=30)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-def _answers(port: int) -> bool:
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}/", timeout=2).status_code == 404
-    except httpx.TransportError:
-        return False
+    """A proxy where one key has moved."""
+    addresses = {name: cell.address for name, cell in cells.items()}
+    with cells_proxy(
+        tmp_path, addresses, edit=lambda text: text.replace('# "~^Bearer dh_c2', '"~^Bearer dh_c2')
+    ) as address:
+        yield address
 
 
 def test_a_request_goes_to_the_cell_of_its_key(proxy: str) -> None:
