@@ -207,7 +207,8 @@ def _store_numbers(now: datetime, *, closing: BizType, paused: BizType, task: Bi
         # Else the overview says that none died today.
         hour = now.replace(minute=0, second=0, microsecond=0)
         Pulse.objects.bulk_create(
-            _pulse(closing, hour - ago * HOUR, 3600, Pulse.Kind.DEAD, kind, count // 2) for ago in HOURS_DOWN
+            _pulse(closing, hour - ago * HOUR, 3600, Pulse.Kind.DEAD, kind, died)
+            for ago, died in zip(HOURS_DOWN, (count // 2, count - count // 2), strict=True)
         )
     _store_pulses(now, closing=closing)
     begin = now.replace(second=0, microsecond=0)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -34,13 +35,14 @@ def browse(file: str, **told: str) -> int:
 
 
 def terminal() -> str:
-    """What `make demo` shows at its end, from a real run of it."""
+    """What `make demo` shows at its end, from a real run of it; without how late, which is about the machine."""
     with tempfile.TemporaryDirectory() as folder, Site(SiteOptions(data_dir=Path(folder))) as site:
         quiet = Console(file=(Path(folder) / "shown").open("w"))
         report, _ = asyncio.run(Demo(site, console=quiet).run(jobs=300, seconds=15))
     console = Console(record=True, width=48, file=StringIO(), force_terminal=True)
     console.print("[bold green]$[/] make demo")
-    console.print(report.table())
+    told = [number for number in report.numbers if not number.name.startswith("lateness")]
+    console.print(replace(report, numbers=tuple(told)).table())
     shown = console.export_svg(title="make demo", theme=SVG_EXPORT_THEME)
     return re.sub(r"@font-face \{[^}]*\}", "", shown)  # they are fetched from another server
 

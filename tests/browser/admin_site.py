@@ -154,6 +154,8 @@ def tell_one_story(scene: Scene) -> None:
         alert.facts = {**alert.facts, "dead": 32_367}
         alert.save()
     JobCount.objects.filter(biz_type=scene.closing).update(running=12, dead=32_367)
+    # What is paused is not due yet, so that all that is due is that receiver's.
+    JobCount.objects.filter(biz_type=scene.paused).update(due_now=0, oldest_due_at=None)
     DeadCount.objects.filter(error_class="http.503").update(dead=29_700)
     turn_at = int(timezone.now().timestamp() * 1000)
     Operation.objects.filter(pk=scene.running_operation.pk).update(
