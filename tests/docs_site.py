@@ -69,7 +69,29 @@ def build() -> None:
     )
     if built.returncode != 0:
         raise RuntimeError(re.sub(r"\x1b\[[\d;]*m", "", built.stdout + built.stderr))
+    for path in SITE.rglob("*.html"):
+        path.write_text(in_both_looks(with_tables_for_all(path.read_text())))
     (SITE / "llms.txt").write_text(llms_txt())
+
+
+def with_tables_for_all(html: str) -> str:
+    """A page whose tables have no header without words, and can be scrolled from the keyboard.
+
+    Markdown makes a header above each column, said or not. A wide table scrolls; a browser moves it by keys once
+    something in it has the focus: a link, or the table.
+    """
+    html = re.sub(r"<thead>\s*<tr>\s*(<th[^>]*></th>\s*)+</tr>\s*</thead>\s*", "", html)
+    html = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)
+    return re.sub(r"<table>(?=(?:(?!</table>|<a ).)*</table>)", '<table tabindex="0">', html, flags=re.DOTALL)
+
+
+def in_both_looks(html: str) -> str:
+    """A page with the dark picture beside each light one; the theme shows one, a browser fetches one."""
+    light = re.compile(r'<img ([^>]*?)src="([^"]*)-light\.png"([^>]*?)/?>')
+    return light.sub(
+        r'<img loading="lazy" \1src="\2-light.png#only-light"\3><img loading="lazy" \1src="\2-dark.png#only-dark"\3>',
+        html,
+    )
 
 
 @cache

@@ -1,4 +1,7 @@
-"""The site of the pages, as a browser shows it: no request to another server, and nothing that axe finds."""
+"""The site of the pages, as a browser shows it in both looks: no request to another server, nothing that axe finds.
+
+``make check`` looks at a page of each kind, ``make nightly`` at all.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, Request, ViewportSize, expect
 
-from tests.docs_site import SITE, built_pages
+from tests.docs_site import BASE, SITE, built_pages
 from tests.docs_versions import add
 
 #: One page of each kind: the front page, one with code, wide tables, docstrings, pictures, Chinese.
@@ -22,6 +25,10 @@ KINDS = [
     "", "start/celery/", "reference/settings/", "reference/calls/", "reference/python/", "run/admin/", "questions/",
     "zh/",
 ]  # fmt: skip
+#: What the theme calls the looks.
+SCHEMES = {"light": "default", "dark": "slate"}
+WIDE: ViewportSize = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -44,11 +51,15 @@ def served(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[str]:
-    """The address of the site on this machine."""
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the site on this machine, in the folder that it has on its server."""
     built_pages()
-    with served(SITE) as address:
-        yield address
+    folder = tmp_path_factory.mktemp("server")
+    there = folder / BASE.strip("/")
+    there.parent.mkdir(parents=True, exist_ok=True)
+    there.symlink_to(SITE)
+    with served(folder) as address:
+        yield address + BASE.rstrip("/")
 
 
 @pytest.fixture(scope="module")
@@ -62,18 +73,57 @@ def versions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.check
-@pytest.mark.parametrize("path", KINDS)
-def test_a_page_asks_no_other_server_and_axe_finds_nothing(site: str, page: Page, path: str) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+@pytest.fixture(scope="module", params=["light", "dark"])
+def reader(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """One page of a browser for all pages of the site in one look: it would remember that look."""
+    context = browser.new_context(color_scheme=request.param, viewport=WIDE)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    yield page
+    assert page.locator("body").get_attribute("data-md-color-scheme") == SCHEMES[request.param]
+    context.close()
 
+
+def faults(page: Page, site: str, path: str) -> list[str]:
+    """What is wrong with a page: requests to another server, its width on a phone, and what axe finds."""
+    asked: list[str] = []
+
+    def note(request: Request) -> None:
+        asked.append(request.url)
+
+    page.on("request", note)
+    page.set_viewport_size(WIDE)
     page.goto(f"{site}/{path}")
     page.wait_for_load_state("networkidle")
+    violations = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    page.set_viewport_size(PHONE)
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    page.remove_listener("request", note)
+    return [
+        *(
+            f"{path} asks {url}"
+            for url in asked
+            if not url.startswith((site.removesuffix(BASE.rstrip("/")), "data:", "blob:"))
+        ),
+        *([f"{path} is {wide} px wide on a phone"] if wide > PHONE["width"] else []),
+        *(f"{path}: {found['id']}: {node['html'][:200]}" for found in violations for node in found["nodes"]),
+    ]
 
-    assert [url for url in asked if not url.startswith((site, "data:", "blob:"))] == []
-    violations = Axe().run(page).response["violations"]
-    assert [(found["id"], [node["html"] for node in found["nodes"]]) for found in violations] == []
+
+@pytest.mark.check
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("path", KINDS)
+def test_a_page_asks_no_other_server_and_axe_finds_nothing(site: str, reader: Page, path: str) -> None:
+    assert faults(reader, site, path) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+def test_no_page_asks_another_server_and_axe_finds_nothing_in_either_look(site: str, reader: Page) -> None:
+    pages = [str(page.path.relative_to(SITE)) for page in built_pages()]
+
+    assert len(pages) > 100
+    assert [fault for path in pages for fault in faults(reader, site, path)] == []
 
 
 @pytest.mark.check
