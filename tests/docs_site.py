@@ -165,7 +165,8 @@ def llms_txt() -> str:
 
 def title_of(text: str) -> str:
     """The heading of a page."""
-    return re.findall(r"^# (.+)$", text, re.MULTILINE)[0].replace("`", "")
+    title: str = re.findall(r"^# (.+)$", text, re.MULTILINE)[0]
+    return title.replace("`", "")
 
 
 def first_sentence_of(text: str) -> str:
