@@ -56,6 +56,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--all", is_flag=True, expose_value=False, help="Ask the site of each profile; only what reads.")
 @click.version_option(package_name="delayhub", message="delayhub %(version)s")
 @click.pass_context
 def delayhub(ctx: click.Context) -> None:
@@ -67,6 +68,8 @@ def delayhub(ctx: click.Context) -> None:
         delayhub profiles add work --url https://delay.example
         delayhub jobs create order.close --biz-id order-42 --delay 30m
         delayhub jobs show order.close/order-42
+
+    `delayhub --all COMMAND` asks the site of each profile, where the command only reads.
 
     Every command takes --json, --profile NAME and --url URL. Results go to the standard output, everything else to the
     standard error. `delayhub COMMAND --help` says more.

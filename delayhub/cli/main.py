@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
 from delayhub.cli.commands import delayhub
+from delayhub.cli.every_site import OPTION, of_every_site
 from delayhub.cli.exit_codes import ExitCode, exit_code_of
+from delayhub.cli.session import Session
 from delayhub.client import ApiError, Problem, Unauthorized
 from delayhub.errors import DelayHubError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code of the command."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] != [OPTION]:
+        return _run(lambda: _asked(words, Session()))
+    return _run(lambda: of_every_site(words[1:], run=lambda each, session: _run(lambda: _asked(each, session))))
+
+
+def _asked(words: Sequence[str], session: Session) -> int | None:
+    given = delayhub.main(words, prog_name="delayhub", standalone_mode=False, obj=session)
+    sys.stdout.flush()
+    return given if isinstance(given, int) else None
+
+
+def _run(command: Callable[[], int | None]) -> int:
+    """The exit code; what went wrong is told in a sentence."""
     try:
-        code = delayhub.main(arguments, prog_name="delayhub", standalone_mode=False)
-        sys.stdout.flush()
+        return command() or ExitCode.OK
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -35,7 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of the results, such as `head`, has enough. Python's flush at exit would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
-    return int(code) if isinstance(code, int) else ExitCode.OK
 
 
 def sentence(error: ApiError) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import click
+import httpx
 
 from delayhub.cli import profiles
 from delayhub.cli.output import Output
@@ -25,11 +27,13 @@ class Session:
         profile: the name of a profile.
         url: a site's address, in place of the profile's or the environment's.
         as_json: whether results are JSON.
+        transport: makes what takes requests to the site; None for the network.
     """
 
     profile: str | None = None
     url: str | None = None
     as_json: bool = False
+    transport: Callable[[], httpx.BaseTransport] | None = None
 
     @property
     def out(self) -> Output:
@@ -40,7 +44,9 @@ class Session:
     def api(self) -> Client:
         """A client of the site, until the command ends. Raises NotConfigured, ProfileError or OptionError."""
         url, key = self.site_and_key()
-        return click.get_current_context().with_resource(Client(url, api_key=key))
+        return click.get_current_context().with_resource(
+            Client(url, api_key=key, transport=self.transport() if self.transport else None)
+        )
 
     def site_and_key(self) -> tuple[str, str]:
         """The site's address and the key. Raises NotConfigured or ProfileError.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 TESTED_THROUGH = {
+    "delayhub/cli/every_site.py": ("tests/integration/delayhub/cli/test_main.py", "every_site is asked there"),
     "delayhub/engine/timer_claim.py": (
         "tests/integration/delayhub/engine/test_timer_lane.py",
         "a lane's claims are made and read by it",

@@ -21,6 +21,7 @@ import pytest
 from delayhub.cli.commands import HOMES
 from delayhub.cli.exit_codes import ExitCode
 from delayhub.cli.main import main
+from delayhub.cli.profiles import Profile, Profiles, save
 from tests.web_server import BIZ_TYPE, KEY
 
 Type = Callable[..., tuple[int, str, str]]
@@ -76,6 +77,28 @@ def test_a_job_from_its_creation_to_its_end(typed: Type) -> None:
     assert (code, out.count("cli-1")) == (0, 1)
     assert typed("jobs", "show", name, "--attempts")[0] == 0
     assert typed("jobs", "redrive", name)[0] != 0
+
+
+def test_every_site_is_asked_but_only_to_read(typed: Type, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert typed("--all", "jobs", "list")[0] == ExitCode.FAILED
+    saved = Profile(f"http://127.0.0.1:{port}", KEY)
+    path = Path(os.environ["DELAYHUB_CONFIG"])
+    save(Profiles({"c1": saved, "c2": saved, "away": Profile("http://127.0.0.1:1", KEY)}), path)
+    made = shown(typed, "jobs", "create", BIZ_TYPE, "--delay", "1d", "--biz-id", "cli-every")
+
+    code, out, err = typed("--all", "jobs", "list", "--biz-id", "cli-every")
+    save(Profiles({"c1": saved, "c2": saved}), path)
+    found, none = typed("--all", "jobs", "show", made["id"])[0], typed("--all", "jobs", "show", f"{BIZ_TYPE}/none")[0]
+    refused = typed("--all", "jobs", "cancel", made["id"], "--yes")
+    named = typed("--all", "jobs", "list", "--profile", "c1")
+
+    assert (code, out.count("cli-every")) == (ExitCode.UNAVAILABLE, 2)
+    assert [line.split(" ")[0] for line in err.splitlines() if line.endswith(":")] == ["away", "c1", "c2"]
+    assert (found, none) == (ExitCode.OK, ExitCode.NOT_FOUND)
+    assert "--all is for commands that only read" in refused[2]
+    assert shown(typed, "jobs", "show", made["id"])["status"] == "pending"
+    assert typed("--all", "up")[0] == typed("--all")[0] == ExitCode.USAGE
+    assert (named[0], "leave --profile and --url out" in named[2]) == (ExitCode.USAGE, True)
 
 
 def test_a_business_key_is_resolved_and_that_is_taken_back(typed: Type) -> None:
