@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+from functools import cache
 
 import pytest
 from kombu import Connection as KombuConnection
@@ -54,7 +55,10 @@ BATCH = ["add", "publish", "flush", "discard", "close", "pipeline"]
 
 def mentions(owner: type, name: str) -> bool:
     """Whether a class has a member, or sets it in some method."""
-    return hasattr(owner, name) or any(f"self.{name}" in inspect.getsource(kind) for kind in owner.__mro__[:-1])
+    return hasattr(owner, name) or any(f"self.{name}" in source(kind) for kind in owner.__mro__[:-1])
+
+
+source = cache(inspect.getsource)
 
 
 @pytest.mark.parametrize(
