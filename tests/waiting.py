@@ -10,9 +10,6 @@ USUAL_SECONDS = 120.0
 #: Looks take an eleventh of the time at most: one that asks a server takes a core from what is waited for.
 PAUSES_FOR_EACH_LOOK = 10
 LONGEST_PAUSE_SECONDS = 1.0
-#: Who has waited for seconds is told a twentieth later: fifty looks a second are no better, and cost a site as much.
-PART_OF_THE_WAIT = 0.05
-LONGEST_PAUSE_OF_A_CHEAP_LOOK_SECONDS = 0.2
 
 
 def wait_until(
@@ -28,22 +25,17 @@ def wait_until(
         fact: what is looked at, again and again.
         otherwise: what is missing, or what makes a sentence about it when the time is over.
         within_seconds: how long to wait.
-        look_seconds: the pause between two looks, at least; 0 for one look after the other.
+        look_seconds: the pause between two looks, at least.
 
     Raises:
         TimeoutError: the time is over; the message has what ``otherwise`` says.
     """
-    began = first = time.monotonic()
+    began = time.monotonic()
     deadline = began + within_seconds
     while not fact():
         now = time.monotonic()
         if now > deadline:
             missing = otherwise if isinstance(otherwise, str) else otherwise()
             raise TimeoutError(f"not within {within_seconds:g} s: {missing}")
-        pauses = [
-            look_seconds,
-            min(PAUSES_FOR_EACH_LOOK * (now - began), LONGEST_PAUSE_SECONDS),
-            min(PART_OF_THE_WAIT * (now - first), LONGEST_PAUSE_OF_A_CHEAP_LOOK_SECONDS) if look_seconds else 0.0,
-        ]
-        time.sleep(max(pauses))
+        time.sleep(max(look_seconds, min(PAUSES_FOR_EACH_LOOK * (now - began), LONGEST_PAUSE_SECONDS)))
         began = time.monotonic()
