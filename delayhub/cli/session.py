@@ -44,9 +44,8 @@ class Session:
     def api(self) -> Client:
         """A client of the site, until the command ends. Raises NotConfigured, ProfileError or OptionError."""
         url, key = self.site_and_key()
-        return click.get_current_context().with_resource(
-            Client(url, api_key=key, transport=self.transport() if self.transport else None)
-        )
+        client = Client(url, api_key=key, transport=self.transport()) if self.transport else Client(url, api_key=key)
+        return click.get_current_context().with_resource(client)
 
     def site_and_key(self) -> tuple[str, str]:
         """The site's address and the key. Raises NotConfigured or ProfileError.

@@ -10,6 +10,7 @@ import click
 import pytest
 
 from delayhub.cli.commands import HOMES, delayhub
+from delayhub.cli.every_site import OPTION
 from tests.page_blocks import PAGES, blocks_of, commands_in
 
 #: What ends a command in a line of a shell.
@@ -30,7 +31,7 @@ TYPED = [
 def words_of(command: str) -> list[str]:
     words = shlex.split(command, comments=True)[1:]
     end = next((number for number, word in enumerate(words) if word in ENDS), len(words))
-    return words[:end]
+    return words[:end] if words[:1] != [OPTION] else words[1:end]
 
 
 @pytest.mark.parametrize("command", TYPED)
