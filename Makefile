@@ -37,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up quick test nightly check fmt messages client docs cover pictures race matrix fuzz calendars fuzz-messages simulate mutants linear bench chaos dist image clean
+.PHONY: help demo up quick test nightly check fmt messages client docs cover pictures race matrix fuzz calendars fuzz-messages simulate mutants linear faults bench chaos dist image clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -151,13 +151,18 @@ linear: $(VENV)/.dev ## verbs on one job at once, over REST: some order explains
 	@$(BIN)/python -m proof.linear --database sqlite --seed $(SEED) --count $(COUNT)
 	@$(BIN)/python -m proof.linear --database postgresql --seed $(SEED) --count $(COUNT)
 
+# Runs of each row of docs/explanation/faults.md; OPTIONS="--keep --brokers delayhub redis" adds them to its figures.
+faults: $(VENV)/.dev
+	@$(BIN)/python -m proof.run_faults --runs $(or $(RUNS),3) --seed $(SEED) $(OPTIONS)
+	@$(BIN)/python -m proof.faults.page
+
 # ---------------------------------------------------------------- measure
 
 # What there is of either, and which files, is in benchmarks/run.py.
 bench: $(VENV)/.dev ## measure: NAME=jobs OPTIONS=…; without NAME, list all there is
 	@$(BIN)/python -m benchmarks.run bench $(NAME) $(OPTIONS)
 
-chaos: $(VENV)/.dev ## kill and count what was lost: NAME=jobs OPTIONS=…; without NAME, list all
+chaos: $(VENV)/.dev ## kill and count what was lost: NAME=jobs (none: all names); make faults: a table
 	@$(BIN)/python -m benchmarks.run chaos $(NAME) $(OPTIONS)
 
 # ---------------------------------------------------------------- release

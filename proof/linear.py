@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from proof.order.drawing import Plan
 from proof.order.explaining import shortest_story
@@ -20,15 +20,22 @@ from proof.order.site import WEB_PROCESSES, order_site
 
 #: How many stories are told of a run.
 TOLD = 3
+#: After so many histories it says how far it is.
+SAID_EVERY = 100
 
 
 async def played(
-    database: str, plans: Sequence[Plan], *, processes: int = WEB_PROCESSES, mistake: str = ""
+    database: str,
+    plans: Sequence[Plan],
+    *,
+    processes: int = WEB_PROCESSES,
+    mistake: str = "",
+    heard: Callable[[Played], None] = lambda one: None,
 ) -> list[Played]:
     """The histories, played on a new site with that database."""
     async with Receiver().listening() as receiver:
         with order_site(database, receiver_port=receiver.port, processes=processes, mistake=mistake) as site:
-            return await play_all(site, receiver, plans)
+            return await play_all(site, receiver, plans, heard=heard)
 
 
 def main() -> int:
@@ -41,11 +48,21 @@ def main() -> int:
     asked = parser.parse_args()
     began = time.monotonic()
     plans = [Plan.drawn(seed) for seed in range(asked.seed, asked.seed + asked.count)]
-    found = asyncio.run(played(asked.database, plans, mistake=asked.mistake))
-    unexplained = [one for one in found if not one.is_explained]
-    for one in unexplained[:TOLD]:
-        print(f"no order explains history {one.plan.seed}, whose job was {one.plan.beginning}:")
-        print(*shortest_story(one.events), "", sep="\n")
+    unexplained: list[Played] = []
+    judged = 0
+
+    def judge(one: Played) -> None:
+        nonlocal judged
+        judged += 1
+        if not one.is_explained:
+            unexplained.append(one)
+            if len(unexplained) <= TOLD:
+                print(f"no order explains history {one.plan.seed}, whose job was {one.plan.beginning}:")
+                print(*shortest_story(one.events), "", sep="\n", flush=True)
+        if judged % SAID_EVERY == 0:
+            print(f"{judged} histories, {len(unexplained)} unexplained", file=sys.stderr, flush=True)
+
+    found = asyncio.run(played(asked.database, plans, mistake=asked.mistake, heard=judge))
     answers = Counter(f"{e.asked.verb} {e.answer.code or e.answer.status}" for one in found for e in one.events)
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     result = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -40,8 +40,10 @@ class Played:
         return explained(self.events)
 
 
-async def play_all(site: OrderSite, receiver: Receiver, plans: Sequence[Plan]) -> list[Played]:
-    """Plays them; the site calls that receiver."""
+async def play_all(
+    site: OrderSite, receiver: Receiver, plans: Sequence[Plan], *, heard: Callable[[Played], None]
+) -> list[Played]:
+    """Plays them; the site calls that receiver. Each is heard of as soon as it is over."""
     turns = asyncio.Semaphore(AT_ONCE)
     limits = httpx.Limits(max_connections=None)
     headers = {"Authorization": f"Bearer {KEY}"}
@@ -49,7 +51,9 @@ async def play_all(site: OrderSite, receiver: Receiver, plans: Sequence[Plan]) -
 
         async def play(plan: Plan) -> Played:
             async with turns:
-                return await _History(site, receiver, plan, http).play()
+                one = await _History(site, receiver, plan, http).play()
+            heard(one)
+            return one
 
         return list(await asyncio.gather(*map(play, plans)))
 

@@ -1,0 +1,98 @@
+"""Plays runs of the fault table, and keeps them where that is asked: ``make faults``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from proof.faults.kept import FOLDER, added_up, keep
+from proof.faults.rows import ROWS, Row
+from tests.repository import ROOT
+
+
+def commit() -> str:
+    """The commit that is checked out."""
+    said = subprocess.run(
+        ["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return said.stdout.strip()
+
+
+def wanted(asked: argparse.Namespace) -> Iterator[tuple[Row, str, int]]:
+    """Row, broker and seed of each run, the rows in turn."""
+    for number in range(asked.runs):
+        for row in ROWS:
+            if row.name in asked.only and number < row.runs:
+                yield from ((row, broker, asked.seed + number) for broker in row.brokers if broker in asked.brokers)
+
+
+def play(row: Row, broker: str, seed: int, into: Path) -> None:
+    """Plays one run and writes its figures there; in a process of its own, whose processes end with it."""
+    with tempfile.TemporaryDirectory(prefix="delayhub-fault-") as folder:
+        into.write_text(json.dumps(row.played(Path(folder), broker, seed=seed)))
+
+
+def main() -> int:
+    """0 where each promise was kept."""
+    parser = argparse.ArgumentParser(prog="faults", description=__doc__)
+    parser.add_argument("--runs", type=int, default=3, help="of each row and broker (default: 3)")
+    parser.add_argument("--seed", type=int, default=1, help="of the first (default: 1)")
+    parser.add_argument("--at-once", type=int, default=4, help="runs under way (default: 4)")
+    parser.add_argument("--brokers", nargs="*", default=["delayhub"], help="delayhub, redis (default: delayhub)")
+    parser.add_argument("--only", nargs="*", default=[row.name for row in ROWS], help="the names of rows")
+    parser.add_argument("--keep", action="store_true", help="write them down for the page")
+    parser.add_argument("--into", type=Path, default=FOLDER, help="in that folder, not in the page's")
+    asked = parser.parse_args()
+    wrong, failed, now, figures = 0, 0, commit(), []
+    runs = wanted(asked)
+    under_way: dict[int, tuple[tuple[Row, str, int], Path]] = {}
+    with tempfile.TemporaryDirectory(prefix="delayhub-faults-") as folder:
+        more = True
+        while more or under_way:
+            while more and len(under_way) < asked.at_once:
+                following = next(runs, None)
+                more = following is not None
+                if following is not None:
+                    into = Path(folder) / "-".join([following[0].name, *map(str, following[1:])])
+                    under_way[_forked(*following, into)] = (following, into)
+            if not under_way:
+                break
+            (row, broker, seed), into = under_way.pop(os.wait()[0])
+            if not into.exists():
+                failed += 1
+                print(f"{row.name} {broker} {seed}: the run itself failed", flush=True)
+                continue
+            run = {"broker": broker, "seed": seed, "commit": now, **json.loads(into.read_text())}
+            figures.append(run)
+            kept = broker != "delayhub" or row.is_kept(run)
+            wrong += not kept
+            print(f"{row.name}: {json.dumps(run)}{'' if kept else '  BROKEN'}", flush=True)
+            if asked.keep:
+                keep(row.name, run, folder=asked.into)
+    print(json.dumps({**added_up(figures), "broken": wrong, "failed": failed}))
+    return 1 if wrong or failed else 0
+
+
+def _forked(row: Row, broker: str, seed: int, into: Path) -> int:
+    sys.stdout.flush()
+    process = os.fork()
+    if process:
+        return process
+    code = 1
+    try:
+        play(row, broker, seed, into)
+        code = 0
+    except BaseException as error:  # the fork may not go on as if it were its parent
+        print(f"{row.name} {broker} {seed}: {error!r}", file=sys.stderr, flush=True)
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
