@@ -99,10 +99,10 @@ fmt: $(VENV)/.dev ## format the code and fix what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-messages: $(VENV)/.dev ## bring translations up to date; make client: the synchronous client of the API
+messages: $(VENV)/.dev ## bring translations up to date with the texts, list what is not translated
 	@$(BIN)/python -m tests.messages
 
-client: $(VENV)/.dev
+client: $(VENV)/.dev ## make the synchronous client of the API from the asynchronous one
 	@$(BIN)/python -m tests.sync_client
 
 docs: $(if $(INTO),,$(VENV)/.dev) ## build the site, check its links: var/site; INTO=folder: add it to other versions
@@ -152,7 +152,7 @@ linear: $(VENV)/.dev ## verbs on one job at once, over REST: some order explains
 	@$(BIN)/python -m proof.linear --database postgresql --seed $(SEED) --count $(COUNT)
 
 # Runs of each row of docs/explanation/faults.md; OPTIONS="--keep --brokers delayhub redis" adds them to its figures.
-faults: $(VENV)/.dev
+faults: $(VENV)/.dev ## one fault at a time: what tasks and jobs are lost, twice, late; a table (minutes)
 	@$(BIN)/python -m proof.run_faults --runs $(or $(RUNS),3) --seed $(SEED) $(OPTIONS)
 	@$(BIN)/python -m proof.faults.page
 
@@ -162,7 +162,7 @@ faults: $(VENV)/.dev
 bench: $(VENV)/.dev ## measure: NAME=jobs OPTIONS=…; without NAME, list all there is
 	@$(BIN)/python -m benchmarks.run bench $(NAME) $(OPTIONS)
 
-chaos: $(VENV)/.dev ## kill and count what was lost: NAME=jobs (none: all names); make faults: a table
+chaos: $(VENV)/.dev ## kill and count what was lost: NAME=jobs OPTIONS=…; without NAME, list all
 	@$(BIN)/python -m benchmarks.run chaos $(NAME) $(OPTIONS)
 
 # ---------------------------------------------------------------- release
