@@ -18,7 +18,7 @@ OPENAPI_LINTERS := @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3
 EXAMPLES ?= 60
 # Rounds of `make race`: so many of limits, and 50 times as many of resolves in each order.
 ROUNDS ?= 200
-# Histories that `make simulate` and `make linear` play, the first by this seed.
+# Histories that `make simulate` and `make linear` play, the first by this seed; of those of jobs with rows a tenth.
 COUNT ?= 2000
 SEED ?= 1
 # A benchmark or chaos run, and what it is asked: make chaos NAME=transport OPTIONS="--tasks 500"
@@ -137,15 +137,17 @@ fuzz-messages: $(VENV)/.dev ## send 10 000 malformed messages to a worker of eac
 # ---------------------------------------------------------------- prove
 
 # Then the models of proof/model: all their properties, and 10 000 of their events played on the code (Debian's spin and gcc).
-simulate: $(VENV)/.dev ## histories of messages and timers with crashes and zombies, and the models
+simulate: $(VENV)/.dev ## histories of messages, timers, jobs with crashes and zombies; the models
 	@$(BIN)/python -m proof.simulate --seed $(SEED) --count $(COUNT)
+	@$(BIN)/python -m proof.simulate_jobs --seed $(SEED) --count $$((($(COUNT) + 9) / 10))
 	DELAYHUB_LIVENESS_RUNS=$(COUNT) DELAYHUB_LIVENESS_FIRST=$(SEED) \
 		$(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/delayhub/engine/test_timer_lane_liveness.py
 	@$(BIN)/python -m proof.check_model
 	DELAYHUB_EXAMPLES=20 $(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/proof/model/test_traces.py
 
-mutants: $(VENV)/.dev ## put mistakes into the scripts: is each caught, within COUNT histories (minutes)
+mutants: $(VENV)/.dev ## put mistakes into scripts and code: does each break a history (an hour)
 	@$(BIN)/python -m proof.run_mutants --most $(COUNT)
+	@$(BIN)/python -m proof.run_job_mutants --most $(COUNT)
 
 linear: $(VENV)/.dev ## verbs on one job at once, over REST: some order explains each of COUNT histories
 	@$(BIN)/python -m proof.linear --database sqlite --seed $(SEED) --count $(COUNT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import redis
 
@@ -59,3 +60,18 @@ def virtual_time(change: Callable[[str], str] = str) -> Iterator[None]:
     finally:
         scripts.with_literals = real
         scripts.script.cache_clear()
+
+
+@cache
+def sources() -> tuple[str, ...]:
+    """What a mutant is asked to change: the source of each script, as it is written."""
+    asked: list[str] = []
+
+    def hear(source: str) -> str:
+        asked.append(source)
+        return source
+
+    with virtual_time(hear):
+        for name in scripts.names():
+            scripts.script(name)
+    return tuple(asked)

@@ -12,8 +12,8 @@ from delayhub.engine.unique import Until, WhenTaken, start
 from proof.broken import Broken
 from proof.messages.ledger import Message, State
 from proof.messages.producing import store
+from proof.messages.sometimes import Sometimes
 from proof.messages.world import CONSUMERS, LEASE_MS, Held, World
-from proof.met import Sometimes
 
 #: More than any history has: a claim of so many takes all that may be taken.
 ALL = 100

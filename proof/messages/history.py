@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 
 import redis
 
@@ -13,7 +12,7 @@ from proof.messages import consuming, producing
 from proof.messages.places import check_nothing_left
 from proof.messages.world import Setting, World
 from proof.met import Met
-from proof.shortest import shortest
+from proof.plan import Failure, Plan, Step, shrunk
 
 Verb = Callable[[World, random.Random], None]
 
@@ -67,39 +66,13 @@ IDLE_CLAIMS = 40
 LONGEST_WAIT_MS = 400_000
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One verb, and the number from which it draws what it does, so that it does the same beside fewer others."""
-
-    verb: str
-    number: int
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a history is made of."""
-
-    seed: int
-    setting: Setting
-    steps: tuple[Step, ...]
-
-    @classmethod
-    def drawn(cls, seed: int) -> Plan:
-        """The plan of a seed: histories differ in length, and in which verbs they have most."""
-        chance = random.Random(seed)
-        setting = Setting.drawn(chance)
-        weights = [weight * chance.choice([1, 1, 0.2, 3]) for _, weight in VERBS.values()]
-        verbs = chance.choices(list(VERBS), weights, k=chance.choice([20, 60, 120]))
-        return cls(seed, setting, tuple(Step(verb, chance.randrange(1 << 30)) for verb in verbs))
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A history that broke a law, and how it went."""
-
-    plan: Plan
-    broken: Broken
-    story: Sequence[str]
+def drawn(seed: int) -> Plan[Setting]:
+    """The plan of a seed: histories differ in length, and in which verbs they have most."""
+    chance = random.Random(seed)
+    setting = Setting.drawn(chance)
+    weights = [weight * chance.choice([1, 1, 0.2, 3]) for _, weight in VERBS.values()]
+    verbs = chance.choices(list(VERBS), weights, k=chance.choice([20, 60, 120]))
+    return Plan(seed, setting, tuple(Step(verb, chance.randrange(1 << 30)) for verb in verbs))
 
 
 class Player:
@@ -114,7 +87,7 @@ class Player:
         self.client, self.met = client, met
         self.verbs = 0
 
-    def play(self, plan: Plan) -> Failure | None:
+    def play(self, plan: Plan[Setting]) -> Failure[Setting] | None:
         """How a history went wrong; None where it kept all laws."""
         world = World(self.client, plan.setting, self.met)
         try:
@@ -136,20 +109,9 @@ class Player:
         if come and not is_heard:
             raise Broken(f"nobody is woken: for {come}")
 
-    def shrink(self, failure: Failure) -> Failure:
-        """The shortest history found that breaks the same law: steps are left out as long as it does."""
-        found = failure
-
-        def fails(steps: Sequence[Step]) -> bool:
-            nonlocal found
-            shorter = self.play(replace(failure.plan, steps=tuple(steps)))
-            if shorter is None or shorter.broken.kind != failure.broken.kind:
-                return False
-            found = shorter
-            return True
-
-        shortest(failure.plan.steps, fails)
-        return found
+    def shrink(self, failure: Failure[Setting]) -> Failure[Setting]:
+        """The shortest history found that breaks the same law."""
+        return shrunk(failure, self.play)
 
 
 def drain(world: World) -> None:

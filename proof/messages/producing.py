@@ -8,8 +8,8 @@ from delayhub.engine import Entry
 from delayhub.engine.unique import UniqueKey, Until, WhenTaken, free_key, offer
 from proof.broken import Broken
 from proof.messages.ledger import Message, State
+from proof.messages.sometimes import Sometimes
 from proof.messages.world import FLOW_KEYS, INTERVALS_MS, TASKS, World
-from proof.met import Sometimes
 
 DELAYS_MS = (0, 0, 0, 1, 500, 3000, 20_000)
 UNIQUE_KEYS = ("k1", "k2")

@@ -13,7 +13,8 @@ from delayhub.engine.limits import SET, SET_AT_ONCE, Limit, set_limits
 from proof.broken import Broken
 from proof.messages.ledger import Grant, Ledger, Message, State
 from proof.messages.places import check_places
-from proof.met import Met, Sometimes
+from proof.messages.sometimes import Sometimes
+from proof.met import Met
 from proof.snapshot import Snapshot, go_back, snapshot
 from proof.virtual_time import VirtualTime
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import redis
 
 from delayhub.clock import SystemClock, moment
-from proof.model.row_clock import RowClock
+from proof.row_clock import RowClock
 from proof.virtual_time import VirtualTime
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion

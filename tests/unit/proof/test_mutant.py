@@ -1,29 +1,10 @@
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
-from delayhub.engine.scripts import names, script
 from proof.messages.mutants import MUTANTS
 from proof.mutant import Mutant
-from proof.virtual_time import virtual_time
-
-
-@cache
-def sources() -> list[str]:
-    """What a mutant is asked to change: the source of each script, as it is written."""
-    asked: list[str] = []
-
-    def hear(source: str) -> str:
-        asked.append(source)
-        return source
-
-    with virtual_time(hear):
-        for name in names():
-            script(name)
-    assert len(asked) == len(names())
-    return asked
+from proof.virtual_time import sources
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import redis
 
-from proof.messages.history import Plan, Player
+from proof.messages.history import Player, drawn
 from proof.messages.mutants import MUTANTS
+from proof.messages.sometimes import Sometimes
 from proof.met import Met
 from proof.virtual_time import virtual_time
 from tests.property_sizes import examples
@@ -22,10 +23,10 @@ FEW = [
 
 
 def test_histories_keep_all_laws(redis_client: redis.Redis) -> None:
-    met = Met()
+    met = Met(Sometimes)
     with virtual_time():
         player = Player(redis_client, met)
-        failures = [failure for seed in range(examples(250)) if (failure := player.play(Plan.drawn(seed)))]
+        failures = [failure for seed in range(examples(250)) if (failure := player.play(drawn(seed)))]
 
     assert [(failure.plan.seed, str(failure.broken)) for failure in failures] == []
     assert met.never == []
@@ -37,8 +38,8 @@ def test_a_mistake_in_the_scripts_is_caught_and_told_in_few_lines(redis_client: 
     (mutant,) = [mutant for mutant in MUTANTS if mutant.name == name]
 
     with virtual_time(mutant.change):
-        player = Player(redis_client, Met())
-        failure = next(failure for seed in range(200) if (failure := player.play(Plan.drawn(seed))))
+        player = Player(redis_client, Met(Sometimes))
+        failure = next(failure for seed in range(200) if (failure := player.play(drawn(seed))))
         shortest = player.shrink(failure)
 
     assert shortest.broken.kind == failure.broken.kind
@@ -49,8 +50,8 @@ def test_a_history_is_the_same_each_time(redis_client: redis.Redis) -> None:
     (mutant,) = [mutant for mutant in MUTANTS if mutant.name == "a claim comes one ms early"]
 
     with virtual_time(mutant.change):
-        player = Player(redis_client, Met())
-        stories = [failure.story for _ in range(2) if (failure := player.play(Plan.drawn(1)))]
+        player = Player(redis_client, Met(Sometimes))
+        stories = [failure.story for _ in range(2) if (failure := player.play(drawn(1)))]
 
     assert len(stories) == 2
     assert stories[0] == stories[1]

@@ -1,4 +1,4 @@
-"""The clock of rows in a replay: it shows the same time as that of the scripts."""
+"""The clock of rows in a run: it shows the same time as that of the scripts."""
 
 from __future__ import annotations
 

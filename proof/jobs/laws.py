@@ -1,0 +1,78 @@
+"""The laws of rows: what has changed is what the verb may change, and each end that asks for it has one follower."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from proof.broken import Broken
+from proof.jobs.ledger import Expected
+from proof.jobs.oracle import ENDS, Fate
+from proof.jobs.rows import Row
+from proof.jobs.sometimes import Sometimes
+
+if TYPE_CHECKING:
+    from proof.jobs.world import World
+
+
+def check_form(world: World, before: Row | None, after: Row) -> None:
+    """Raises Broken where the columns of a row do not fit each other; notes what became of it."""
+    name, is_running = world.name(after.id), after.status == "running"
+    if (after.token is not None) != is_running or bool(after.lease_ms) != is_running:
+        raise Broken(f"a lease that fits no status: {name} is {after.status}")
+    if bool(after.finished_ms) != (after.status in ENDS):
+        raise Broken(f"an end that fits no status: {name} is {after.status}")
+    if before is None:
+        return
+    if before.status != after.status:
+        _note_status(world, before, after)
+    if before.status != after.status and after.version <= before.version:
+        raise Broken(f"another status, and the same version: {name}")
+    if before.status != after.status and after.status in ("succeeded", "dead"):
+        world.met.note(Sometimes.SUCCEEDED if after.status == "succeeded" else Sometimes.DIED)
+    if before.operation_id is not None and before.status != after.status:
+        counts = world.operations[before.operation_id]
+        counts[after.status] += after.status in ("succeeded", "dead")
+        world.met.note(Sometimes.COUNTED)
+        world.is_counted = world.is_counted and not world.happened
+
+
+def _note_status(world: World, before: Row, after: Row) -> None:
+    fact = world.facts[after.id]
+    if after.status in ENDS:
+        world.bar(after, f"it was {after.status}")
+    elif before.status == "dead":
+        fact.barred, fact.allowed, fact.calls = "", None, 0
+
+
+def check_fate(world: World, before: Row, after: Row, fates: Sequence[Fate]) -> None:
+    """Raises Broken where a row became what the verb may not make of it."""
+    complaints = [fate.complaint(after) for fate in fates]
+    if not complaints:
+        raise Broken(f"changed, though nobody did that: {world.name(after.id)} from {before.status} to {after.status}")
+    if all(complaints):
+        raise Broken(f"changed to what it must not become: {world.name(after.id)}, {complaints[0]}")
+
+
+def check_new(
+    world: World, fresh: Sequence[Row], changed: Mapping[str, tuple[Row | None, Row]], expected: Expected
+) -> None:
+    """Raises Broken where a new row is none that the verb may make, or an end has not just one follower."""
+    follows = Counter(row.follows for row in fresh if row.follows)
+    ended = Counter(
+        after.id
+        for before, after in changed.values()
+        if before is not None and before.status != after.status and after.status in world.kind(after).follows
+        and (world.follower_id, after.biz_id) not in world.resolved
+    )  # fmt: skip
+    if follows != ended:
+        raise Broken(f"follow-ups: {world.told(follows.elements())} instead of {world.told(ended.elements())}")
+    if follows:
+        world.met.note(Sometimes.FOLLOWED)
+    for row in fresh:
+        if row.follows:
+            continue
+        wrong = "nobody asked for it" if expected.new is None else expected.new(row)
+        if wrong:
+            raise Broken(f"a new row that must not be: {world.name(row.id)}, {wrong}")

@@ -1,0 +1,274 @@
+"""Verbs of workers: they claim timers and rows, call receivers, write outcomes, renew leases, and are gone."""
+
+from __future__ import annotations
+
+import random
+
+import redis
+
+from delayhub.engine import Lease
+from proof.broken import Broken
+from proof.jobs.kinds import HELD_MS
+from proof.jobs.ledger import Expected
+from proof.jobs.oracle import Answer, Fate, claimed, written
+from proof.jobs.receiver import ANSWERS, Call, meaning
+from proof.jobs.rows import Row
+from proof.jobs.site import is_resting
+from proof.jobs.sometimes import Sometimes
+from proof.jobs.wire import Died
+from proof.jobs.worker import Taken, Worker
+from proof.jobs.world import WORKERS, World
+from tasksapp.delivery.outcomes import CallbackResult, Returned
+
+#: More than any history has: a claim of so many takes all that may be taken.
+ALL = 100
+#: How long a timer is a consumer's.
+TIMER_LEASE_MS = 30_000
+
+
+def work(world: World, chance: random.Random) -> None:
+    """A worker claims timers, and does at once what follows, or only a part of it."""
+    number = chance.randrange(WORKERS)
+    taken = take(world, number, chance.choice([1, 3, ALL, ALL]))
+    if taken is None or chance.random() < 0.25:
+        return
+    if deliver(world, number, taken) and chance.random() < 0.85:
+        acknowledge(world, number, taken)
+
+
+def serve(world: World, chance: random.Random) -> None:
+    """A worker does what it does on a good day: it takes timers, calls receivers, and writes what they answer."""
+    number = chance.randrange(WORKERS)
+    taken = take(world, number, ALL)
+    if taken is not None and deliver(world, number, taken):
+        acknowledge(world, number, taken)
+    for call in list(world.workers[number].receiver.open):
+        if chance.random() < 0.8:
+            if chance.random() < 0.3:
+                world.move(chance.choice([20, 1500, 6000]))
+            _answer(world, chance, world.workers[number], call)
+    if chance.random() < 0.8:
+        write_of(world, number)
+
+
+def go_on(world: World, chance: random.Random) -> None:
+    """A worker goes on with timers that it took earlier."""
+    number = chance.randrange(WORKERS)
+    worker = world.workers[number]
+    if not worker.taken:
+        return
+    taken = chance.choice(worker.taken)
+    if taken.is_delivered:
+        acknowledge(world, number, taken)
+    else:
+        deliver(world, number, taken)
+
+
+def take(world: World, number: int, limit: int, *, steady: bool = False) -> Taken | None:
+    """Claims due timers; None where there are none, or the reply is lost.
+
+    Raises:
+        Broken: one that is due is left.
+    """
+    worker = world.workers[number]
+    due = {job_id for job_id in world.owed if 0 < (world.fires_ms.get(job_id) or 0) <= world.now_ms}
+    found, wrong = world.do(lambda: world.lane.claim(limit, needs_gates=True), steady=steady)
+    if wrong is not None:
+        if isinstance(wrong, Died):
+            world.tell(f"worker {number} dies as it claims timers")
+            world.end_worker(number)
+        elif not isinstance(wrong, redis.RedisError):
+            raise wrong
+        world.settle()
+        return None
+    if found.ungated:
+        # It asks again for their gates in a second.
+        world.shut_until_ms |= dict.fromkeys(found.ungated, world.now_ms + 1000)
+        world.do(lambda: worker.deliver(Taken([], [], found.now_ms, 0), world.lane.name, ungated=found.ungated))
+    ids = [job_id for batch in found.batches for job_id in batch.ids]
+    left = {job_id for job_id in due - set(ids) if _is_open(world, world.rows.by_id[job_id])}
+    if limit == ALL and left and not found.more:
+        raise Broken(f"its timer is due, and no claim gives it: {', '.join(world.name(one) for one in sorted(left))}")
+    if due - set(ids) - left:
+        world.met.note(Sometimes.HELD_BACK)
+    if not ids:
+        return None
+    leases = [Lease(world.lane.name, batch.queue, one, batch.token) for batch in found.batches for one in batch.ids]
+    taken = Taken(ids, leases, found.now_ms, world.now_ms + TIMER_LEASE_MS)
+    worker.taken.append(taken)
+    world.tell(f"worker {number} takes the timers of {', '.join(world.name(one) for one in ids)}")
+    world.settle()
+    return taken
+
+
+def _is_open(world: World, row: Row) -> bool:
+    """Whether nothing but its time holds a job back."""
+    return world.kind(row).at_once is None and world.shut_until_ms.get(world.queue(row), 0) < world.now_ms
+
+
+def deliver(world: World, number: int, taken: Taken, *, steady: bool = False) -> bool:
+    """Runs the task that these timers become; whether it has come to its end."""
+    worker, now_ms = world.workers[number], world.now_ms
+    if worker.dispatcher.room <= 0:
+        return False  # the task would wait until there is room
+    if taken.until_ms < now_ms:
+        world.met.note(Sometimes.ZOMBIE_DELIVERED)
+    rows = [world.rows.by_id[one] for one in dict.fromkeys(taken.ids) if one in world.rows.by_id]
+    fates = {
+        row.id: [fate]
+        for row in rows
+        if (fate := claimed(row, world.kind(row), now_ms=now_ms, is_resolved=world.is_resolved(row)))
+    }
+    _, wrong = world.do(lambda: worker.deliver(taken, world.lane.name), steady=steady)
+    at = ", ".join(world.name(row.id) for row in rows)
+    world.tell(f"worker {number} claims the rows of {at}{'' if wrong is None else f': {type(wrong).__name__}'}")
+    if isinstance(wrong, Died):
+        world.end_worker(number)
+    elif wrong is not None:
+        worker.taken.remove(taken)
+    taken.is_delivered = wrong is None
+    if world.happened or is_resting():
+        world.owed -= set(taken.ids)  # their timers may go, though their rows were not taken
+    world.site.go_on()
+    changed = world.settle(Expected(fates=fates, is_sure=not world.happened))
+    for before, after in changed.values():
+        if before is not None:
+            _note_claim(world, before, after)
+    return wrong is None
+
+
+def _note_claim(world: World, before: Row, after: Row) -> None:
+    if after.status == "cancelled":
+        world.met.note(Sometimes.RESOLVED_CLAIM)
+    elif before.expires_ms and before.expires_ms <= world.now_ms and after.status in ("skipped", "dead"):
+        world.met.note(Sometimes.EXPIRED)
+    elif after.status in ("skipped", "dead"):
+        age_ms = world.kind(after).age_ms
+        is_old = age_ms is not None and world.now_ms - (before.redriven_ms or before.due_ms) > age_ms
+        world.met.note(Sometimes.TOO_OLD if is_old else Sometimes.TOO_LATE)
+
+
+def acknowledge(world: World, number: int, taken: Taken, *, steady: bool = False) -> None:
+    """The message is done: the leases of its timers end."""
+    worker = world.workers[number]
+    worker.taken.remove(taken)
+    # A job that is pending again by the loader had no timer set while this lease was there.
+    world.owed -= {one for one in taken.ids if one in world.left_leased}
+    _, wrong = world.do(lambda: world.lane.acknowledge(taken.leases), steady=steady)
+    world.tell(f"worker {number} acknowledges {', '.join(world.name(one) for one in taken.ids)}")
+    if isinstance(wrong, Died):
+        world.end_worker(number)
+    world.settle()
+
+
+def answer(world: World, chance: random.Random) -> None:
+    """The receiver answers one of its callbacks."""
+    calls = [(worker, call) for worker in world.workers for call in worker.receiver.open]
+    if calls:
+        _answer(world, chance, *chance.choice(calls))
+
+
+def _answer(world: World, chance: random.Random, worker: Worker, call: Call) -> None:
+    weights = [weight for *_, weight in ANSWERS.values()]
+    (name,) = chance.choices(list(ANSWERS), weights)
+    say(world, worker, call, name)
+
+
+def say(world: World, worker: Worker, call: Call, name: str) -> None:
+    """The receiver gives that answer."""
+    world.facts[call.job_id].answers[call.callback.token] = name
+    worker.receiver.answer(call, name)
+    world.tell(f"the receiver answers {name} to {world.name(call.job_id)} of {worker.name}")
+    world.site.go_on()
+    world.settle()
+
+
+def write(world: World, chance: random.Random) -> None:
+    """A worker's outcome writer has its turn."""
+    write_of(world, chance.randrange(WORKERS))
+
+
+def write_of(world: World, number: int, *, steady: bool = False) -> bool:
+    """The same; whether it wrote, or renewed, anything."""
+    worker, now_ms = world.workers[number], world.now_ms
+    reported = worker.reported
+    if not reported and not (worker.renews and worker.holds):
+        return False
+    fates: dict[str, list[Fate]] = {}
+    held = {callback.job_id: callback.token for callback in worker.holds}
+    if worker.renews:
+        for job_id, token in held.items():
+            if world.rows.by_id[job_id].token == token:
+                row = world.rows.by_id[job_id]
+                fates[job_id] = [Fate("running", row.next_run_ms, row.attempts, now_ms + HELD_MS)]
+    renewed = {job_id for job_id in fates if job_id not in {one.callback.job_id for one in reported}}
+    answers: dict[str, Answer] = {}
+    for result in reported:
+        _expect(world, result, fates, answers)
+    done, wrong = world.do(worker.outcome_writer.run_once, steady=steady)
+    world.tell(f"worker {number} writes {', '.join(_words(world, one) for one in reported) or 'renewals'}: {done}")
+    if isinstance(wrong, Died):
+        world.end_worker(number)
+    elif not done and not world.happened:
+        raise Broken("outcomes were not written, though the database answered")
+    world.site.go_on()
+    left = {(one.callback.job_id, one.callback.token) for one in worker.reported}
+    may_stay = {one.callback.job_id for one in reported if (one.callback.job_id, one.callback.token) in left}
+    may_stay |= {job_id for job_id in fates if job_id not in answers and job_id not in renewed}
+    # A renewal of a lease that has just been renewed changes nothing.
+    may_stay |= {job_id for job_id in renewed if world.rows.by_id[job_id].lease_ms == now_ms + HELD_MS}
+    changed = world.settle(
+        Expected(fates=fates, is_sure=bool(done) and not world.happened, may_stay=frozenset(may_stay))
+    )
+    for job_id, (before, after) in changed.items():
+        if before is not None and job_id in answers and before.status == "running" and after.status != "running":
+            _note_written(world, after, answers[job_id])
+    return True
+
+
+def _words(world: World, result: CallbackResult) -> str:
+    return f"{type(result.outcome).__name__} of {world.name(result.callback.job_id)}"
+
+
+def _expect(world: World, result: CallbackResult, fates: dict[str, list[Fate]], answers: dict[str, Answer]) -> None:
+    """Adds what becomes of a row by one outcome, and what that asks for."""
+    job_id, token = result.callback.job_id, result.callback.token
+    row, now_ms = world.rows.by_id[job_id], world.now_ms
+    is_late = isinstance(result.outcome, Returned) and result.outcome.reason.startswith("its lease was too short")
+    if is_late:
+        world.met.note(Sometimes.LEASE_TOO_SHORT)
+    found = meaning(result, world.facts[job_id].answers.get(token))
+    if row.token != token:
+        world.met.note(Sometimes.ZOMBIE_ANSWERED)
+    else:
+        fate = written(row, world.kind(row), found, now_ms=now_ms, is_resolved=world.is_resolved(row))
+        fates[job_id], answers[job_id] = [fate], found
+    if found.calls_off and row.biz_id:
+        # Also by an outcome that does not count: the receiver has said so.
+        for other in world.with_status("pending"):
+            if (other.biz_type_id, other.biz_id) == (row.biz_type_id, row.biz_id) and other.id != job_id:
+                fates.setdefault(other.id, []).append(Fate("cancelled", attempts=other.attempts))
+                world.met.note(Sometimes.CALLED_OFF_BY_RECEIVER)
+
+
+def _note_written(world: World, after: Row, answer: Answer) -> None:
+    if answer.kind != "returned":
+        world.facts[after.id].tried += 1
+    if after.status == "cancelled":
+        world.met.note(Sometimes.RESOLVED_RETRY)
+    elif answer.kind == "unsent" and after.status == "pending" and world.kind(after).is_once:
+        world.met.note(Sometimes.UNSENT)
+    elif answer.kind == "failed" and after.status == "pending":
+        world.met.note(Sometimes.RETRIED)
+
+
+def crash(world: World, chance: random.Random) -> None:
+    """A worker is gone with all that it holds."""
+    number = chance.randrange(WORKERS)
+    if world.workers[number].receiver.open:
+        world.met.note(Sometimes.WORKER_GONE)
+    if world.workers[number].holds or world.workers[number].taken:
+        world.tell(f"worker {number} is killed")
+        world.has_crashed = True
+        world.end_worker(number)
+        world.settle()

@@ -1,0 +1,45 @@
+"""Makes each mistake between a job's creation and its callback, and plays histories: a part of ``make mutants``."""
+
+from __future__ import annotations
+
+import sys
+
+import redis
+
+from proof.jobs.standing import set_up
+
+set_up()  # before models are imported
+
+from delayhub.local.redis_server import RedisServer  # noqa: E402  as above
+from proof.catching import catch_all  # noqa: E402  as above
+from proof.jobs.history import Player, drawn  # noqa: E402  as above
+from proof.jobs.ledger import Setting  # noqa: E402  as above
+from proof.jobs.mutants.table import MUTANTS, JobMutant, made  # noqa: E402  as above
+from proof.jobs.site import site  # noqa: E402  as above
+from proof.jobs.sometimes import Sometimes  # noqa: E402  as above
+from proof.met import Met  # noqa: E402  as above
+from proof.plan import Failure  # noqa: E402  as above
+
+
+def catch(mutant: JobMutant, server: RedisServer, *, most: int) -> tuple[int, Failure[Setting]] | None:
+    """How many histories it took until one broke a law, and that one; None where all kept them."""
+    with made(mutant), site(redis.Redis(port=server.port), server.url) as here:
+        player = Player(here, Met(Sometimes))
+        for seed in range(1, most + 1):
+            failure = player.play(drawn(seed))
+            if failure is not None:
+                return seed, failure
+    return None
+
+
+def main() -> int:
+    """0 where every mistake was caught, but those that are told why they cannot be."""
+    with RedisServer() as server:
+        return catch_all(
+            MUTANTS, lambda mutant, most: catch(mutant, server, most=most), prog="run_job_mutants", most=1000,
+            about=__doc__,
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())
