@@ -30,7 +30,8 @@ class Asked:
     reply: int = 0
 
     def __str__(self) -> str:
-        more = {name: getattr(self, name) for name in ("if_match", "version", "body", "delay", "reply")}
+        more = {name: getattr(self, name) for name in ("if_match", "version", "body", "delay")}
+        more["reply"] = self.reply or None
         said = [self.verb, *(["by its key"] if self.by_key else []), *(["lift"] if self.lift else [])]
         return " ".join([*said, *(f"{name}={value}" for name, value in more.items() if value not in (None, "", 0))])
 
@@ -87,5 +88,5 @@ class Event:
 
     def told(self, *, since: float) -> str:
         """A line of a story."""
-        began, ended = (f"{(when - since) * 1000:8.1f}" for when in (self.began, self.ended))
+        began, ended = (f"{max(0.0, when - since) * 1000:8.1f}" for when in (self.began, self.ended))
         return f"{began} ..{ended} ms  {self.who}: {self.asked} → {self.answer}"

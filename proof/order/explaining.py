@@ -62,5 +62,6 @@ def shortest_story(events: Sequence[Event]) -> list[str]:
     if not explained(changes, by=by):
         needed = []
     story = sorted([*changes, *needed], key=lambda event: event.began)
-    since = min(event.began for event in story)
+    # A claim may be as old as the history: it begins at 0.
+    since = min((event.began for event in story if event.asked.verb != "callback"), default=0.0)
     return [event.told(since=since) for event in story]

@@ -150,7 +150,7 @@ def _change(job: Job, event: Event, note: str) -> Iterator[After]:
     new = job.changed(status=change.target, **values)
     if event.asked.verb == "patch" and event.asked.delay is None and event.asked.body == job.body:
         new = job  # nothing that differs
-    if event.asked.lift:
+    if event.asked.lift and note == "resolved":  # a tombstone that is laid after it looked stays
         new = new._replace(resolved=False)
     if event.asked.verb == "redrive" and answer.job == CANCELLED:
         yield After(new, "called off")

@@ -59,6 +59,12 @@ EXPLAINED = {
         event("callback", 0, 3, 0, said={"body": 1, "attempt": 1}), event("outcome", 3, FOREVER, 0, reply=410),
         event("redrive", 5, 9, said={"job": "cancelled", "version": 5}), event("resolve", 5, 9),
     ],
+    "a redrive that lifts what is resolved after it looked, and is seen before it is called off": [
+        created(delay=0),
+        event("callback", 0, 3, 0, said={"body": 1, "attempt": 1}), event("outcome", 3, FOREVER, 0, reply=410),
+        event("resolve", 4, 6), event("redrive", 5, 9, lift=True, said={"job": "cancelled", "version": 5}),
+        read(7, '"4-pending-d-1"'),
+    ],
     "the second of two creates": [
         created(), event("create", 0, 1, body=1, delay=3600, said={"etag": FIRST, "job": "pending", "version": 1}),
     ],
