@@ -17,11 +17,9 @@ from tests.repository import ROOT
 
 
 def commit() -> str:
-    """The commit that is checked out."""
-    said = subprocess.run(
-        ["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return said.stdout.strip()
+    """The last one that changed the product."""
+    command = ["git", "log", "-1", "--format=%h", "--abbrev=8", "--", "delayhub", "tasksapp"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def wanted(asked: argparse.Namespace) -> Iterator[tuple[Row, str, int]]:
