@@ -24,7 +24,7 @@ from tasksapp.jobs.creation import Created, create_many
 from tasksapp.jobs.requests import JobRequest, Rejected
 
 DELAYS_MS = (0, 0, 0, 700, 3000, 9000, 45_000, 700_000)
-BIZ_IDS = ("b1", "b2", "b3", "")
+BIZ_IDS = ("b1", "b1", "b2", "")
 
 
 @dataclass

@@ -6,14 +6,15 @@ import random
 from uuid import UUID
 
 from proof.broken import Broken
-from proof.jobs.kinds import FOLLOWER, KINDS
+from proof.jobs import working
+from proof.jobs.kinds import FOLLOWER, HELD_MS, KINDS
 from proof.jobs.ledger import Expected
 from proof.jobs.oracle import lost
 from proof.jobs.rows import Row
 from proof.jobs.site import WINDOW_SECONDS
 from proof.jobs.sometimes import Sometimes
 from proof.jobs.wire import Died
-from proof.jobs.world import World
+from proof.jobs.world import WORKERS, World
 from proof.snapshot import go_back as put_back
 from proof.snapshot import snapshot
 from tasksapp.maintenance.loader import OVERDUE
@@ -28,6 +29,23 @@ def load(world: World, chance: random.Random) -> None:
             world.loader = world.new_loader()
             world.tell("the loader begins anew")
         turn(world)
+
+
+def stand_still(world: World, chance: random.Random) -> None:
+    """A worker stands still until its leases have ended, another goes on with its jobs, and then it wakes."""
+    number = chance.randrange(WORKERS)
+    still, other = world.workers[number], (number + 1) % WORKERS
+    if not still.receiver.open or not world.setting.has_loader:
+        return
+    world.move(HELD_MS + 1)
+    turn(world)
+    taken = working.take(world, other, working.ALL)
+    if taken is not None and working.deliver(world, other, taken):
+        working.acknowledge(world, other, taken)
+    for call in list(still.receiver.open):
+        working.say(world, still, call, chance.choice(["200", "500", "410"]))
+    if still is world.workers[number]:
+        working.write_of(world, number)
 
 
 def turn(world: World, *, steady: bool = False) -> None:

@@ -19,6 +19,7 @@ class Fate(NamedTuple):
     attempts: int | None = None
     lease_ms: int | None = None
     redrives: int | None = None
+    system_errors: int | None = None
 
     def complaint(self, row: Row) -> str:
         """How the row differs; '' where it does not."""
@@ -53,9 +54,9 @@ def lost(row: Row, kind: Kind, *, now_ms: int) -> Fate | None:
     if row.status != "running" or row.lease_ms >= now_ms:
         return None
     if kind.is_once or row.system_errors + 1 >= MOST_LOST:
-        return Fate("dead", row.next_run_ms, row.attempts)
+        return Fate("dead", row.next_run_ms, row.attempts, system_errors=row.system_errors + 1)
     wait = 0 if row.system_errors == 0 else 2**row.system_errors
-    return Fate("pending", now_ms + wait * 1000, row.attempts)
+    return Fate("pending", now_ms + wait * 1000, row.attempts, system_errors=row.system_errors + 1)
 
 
 class Answer(NamedTuple):

@@ -131,9 +131,12 @@ def deliver(world: World, number: int, taken: Taken, *, steady: bool = False) ->
         world.owed -= set(taken.ids)  # their timers may go, though their rows were not taken
     world.site.go_on()
     changed = world.settle(Expected(fates=fates, is_sure=not world.happened))
+    held = {callback.job_id for callback in worker.holds}
     for before, after in changed.values():
         if before is not None:
             _note_claim(world, before, after)
+        if after.status == "running" and after.id not in held and not world.happened:
+            raise Broken(f"claimed, and not handed over: {world.name(after.id)}")
     return wrong is None
 
 

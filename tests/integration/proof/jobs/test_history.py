@@ -16,7 +16,7 @@ from tests.property_sizes import FACTOR, examples
 FEW = [
     "a claim writes no token",
     "a claim counts no attempt at most once",
-    "a follow-up is made twice",
+    "due jobs are claimed and not handed over",
     "a created job has no timer",
 ]
 #: So many times as many histories as by day come by everything.
