@@ -54,7 +54,10 @@ class CodeMutant:
         wrong = dict(self.changes())
         gc.unfreeze()  # what is frozen is not listed
         functions = [
-            (one, one.__code__) for one in gc.get_objects() if isinstance(one, FunctionType) and one.__code__ in wrong
+            # Not isinstance(), which asks what a weak proxy stands for.
+            (one, one.__code__)
+            for one in gc.get_objects()
+            if type(one) is FunctionType and one.__code__ in wrong
         ]
         if not functions:
             raise LookupError(f"no function runs what {self.name!r} changes")

@@ -38,6 +38,7 @@ def play(row: Row, broker: str, seed: int, into: Path) -> None:
 
 def main() -> int:
     """0 where each promise was kept."""
+    os.environ.pop("DJANGO_SETTINGS_MODULE", None)  # workers of plain Celery: a project would come with it
     parser = argparse.ArgumentParser(prog="faults", description=__doc__)
     parser.add_argument("--runs", type=int, default=3, help="of each row and broker (default: 3)")
     parser.add_argument("--seed", type=int, default=1, help="of the first (default: 1)")

@@ -102,7 +102,7 @@ class Options:
         metrics_networks: networks from which the metrics may be read without a token, such as ``10.1.0.0/16``.
         metrics_biz_types: biz types that have series of their own in the metrics; those beyond are added up.
         api_authentication: dotted names of the API's authentication classes; empty: sessions and API keys.
-        cell: this site's name where it is one of several, such as ``c2``: its new API keys begin with it.
+        cell: this site's name where it is one of several, such as ``c2``: new API keys begin with it.
         schema_access: who may read the API's OpenAPI document: ``callers`` (and people in the admin) or ``anyone``.
     """
 

@@ -92,7 +92,7 @@ def test_without_biz_types_there_is_nothing_to_do() -> None:
     assert found[1:] == ({}, frozenset(), frozenset(), *[False] * 5)
 
 
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="cannot run here: SQLite keeps no plans")
+@pytest.mark.postgresql_only  # SQLite keeps no plans
 def test_a_plan_for_an_empty_table_is_not_kept_while_it_grows(biz_type: BizType) -> None:
     connection.close()  # the next one has lost no plan to a test before this one
     with connection.cursor() as cursor:

@@ -61,7 +61,7 @@ def test_every_code_of_the_table_is_given_somewhere_in_the_source() -> None:
 @pytest.mark.parametrize("kind", PROBLEM_TYPES.values(), ids=lambda kind: str(kind.code))
 def test_a_kind_of_problem_says_in_sentences_what_it_means_and_what_to_do(kind: ProblemType) -> None:
     assert kind.code.replace("_", "").isalpha()
-    assert 400 <= kind.status < 600
+    assert 300 <= kind.status < 600
     assert not kind.title.endswith(".")
     assert kind.meaning.endswith(".")
     assert kind.advice.endswith(".")
