@@ -246,6 +246,17 @@ def test_jobs_that_run_end_first(road: Road, key: str, monkeypatch: pytest.Monke
     assert len(live("there")) == 2
 
 
+def test_pullers_may_end_what_they_have_but_claim_nothing(client: Client, key: str) -> None:
+    ApiKey.objects.update(moved_to=MOVING, scopes=["jobs:pull"])
+    headers = {"Authorization": f"Bearer {key}"}
+
+    new = client.post("/api/v1/claims", {"biz_type": "order.close"}, "application/json", headers=headers)
+    ended = client.post("/api/v1/claims/of-another-time/done", {}, "application/json", headers=headers)
+
+    assert (new.status_code, new.json()["code"]) == (503, "moving")
+    assert ended.json()["code"] != "moving"
+
+
 def test_a_biz_type_that_is_at_work_there_is_not_mixed_with_this_one(road: Road, key: str) -> None:
     other = Tenant.objects.using("there").create(code="acme")
     row = BizType(tenant=other, code="order.close", url="https://shop.example/hooks")
