@@ -15,9 +15,9 @@ def add_tenant(parser: ArgumentParser) -> None:
     parser.add_argument("--tenant", default=DEFAULT_CODE, metavar="CODE", help="whose; %(default)s by default")
 
 
-def tenant_named(code: str) -> Tenant:
-    """The tenant of that code. Raises CommandError where there is none."""
+def tenant_named(code: str, *, using: str | None = None) -> Tenant:
+    """The tenant of that code, in that database or where tenants are. Raises CommandError where there is none."""
     try:
-        return Tenant.objects.get(code=code)
+        return Tenant.objects.using(using).get(code=code)
     except Tenant.DoesNotExist:
         raise CommandError(f"there is no tenant {code!r}") from None

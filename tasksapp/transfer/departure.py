@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypeVar
 
-from django.db import connections, models, transaction
+from django.db import models, transaction
 from django.db.models import Exists, OuterRef
 
 from tasksapp.access.actors import Actor
@@ -16,6 +16,7 @@ from tasksapp.models.api_key import MOVING
 from tasksapp.transfer.exporter import CARRIED, Exporter
 from tasksapp.transfer.importer import IMPORTED, MOVED
 from tasksapp.transfer.record import KINDS
+from tasksapp.transfer.snapshot import snapshot
 from tasksapp.transfer.transfer_key import TransferKey
 
 Row = TypeVar("Row", bound=models.Model)
@@ -73,12 +74,8 @@ class Departure:
 
         Raises TenantChanged where something of it has changed since, and DatabaseError where that is just happening.
         """
-        with transaction.atomic(using=self._using):
-            connection = connections[self._using]
-            if connection.vendor == "postgresql":
-                with connection.cursor() as cursor:
-                    # So that what changes meanwhile ends this with an error, and is not lost.
-                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        # So that what changes meanwhile ends this with an error, and is not lost.
+        with snapshot(using=self._using):
             # SQLite refuses to write where it has read first.
             self._keys().update(moved_to=MOVING)
             exporter = Exporter(self._tenant, key=TransferKey(), using=self._using)

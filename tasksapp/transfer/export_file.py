@@ -39,9 +39,9 @@ class ExportFile:
             if number > 1:
                 self.counts[_known_kind(record, number)] += 1
         if end is None:
-            raise InvalidExport("its end is missing: it was cut off.")
+            raise InvalidExport("its end is missing: it was cut off")
         if end.get("sha256") != digest.hexdigest() or end.get("counts") != dict(self.counts):
-            raise InvalidExport("it is not as it was written: its checksum differs.")
+            raise InvalidExport("it is not as it was written: its checksum differs")
 
     def records(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Its rows, each with the number of its line."""
@@ -67,7 +67,7 @@ def _read(line: bytes, number: int) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except ValueError:
-        raise InvalidExport(f"line {number} is no JSON: it is cut off, or no export.") from None
+        raise InvalidExport(f"line {number} is no JSON: it is cut off, or no export") from None
     if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
         raise InvalidExport(f"line {number} is no record of an export")
     return record

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from django.db import connections, models, transaction
+from django.db import models
 from django.utils import timezone
 
 from tasksapp.models import BizType, Series, Status, Tenant
 from tasksapp.transfer.record import KINDS, Names, record_of
+from tasksapp.transfer.snapshot import snapshot
 from tasksapp.transfer.transfer_key import TransferKey
 
 #: The version of the format.
@@ -53,38 +55,32 @@ class Exporter:
         All are of one moment: the database's snapshot is held until the last line is taken.
         """
         digest = hashlib.sha256()
-        connection = connections[self._using]
-        is_outermost = not connection.in_atomic_block
-        with transaction.atomic(using=self._using):
-            if is_outermost and connection.vendor == "postgresql":
-                with connection.cursor() as cursor:
-                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            for record in self._records():
-                line = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
-                digest.update(line.encode())
-                yield line
-        end = {"kind": "end", "counts": dict(self.counts), "sha256": digest.hexdigest()}
-        yield json.dumps(end, separators=(",", ":")) + "\n"
+        head = {
+            "kind": "export", "version": VERSION, "tenant": self._tenant.code, "name": self._tenant.name,
+            "at": timezone.now().isoformat(),
+        }  # fmt: skip
+        for line in itertools.chain([_line(head)], self._rows_as_lines()):
+            digest.update(line.encode())
+            yield line
+        yield _line({"kind": "end", "counts": dict(self.counts), "sha256": digest.hexdigest()})
 
     def digest(self) -> str:
         """What all rows are known by again: another one where any of them has changed, secrets apart."""
         digest = hashlib.sha256()
-        for line in self.lines():
-            if not line.startswith('{"kind":"export"') and not line.startswith('{"kind":"end"'):
-                digest.update(line.encode())
+        for line in self._rows_as_lines():
+            digest.update(line.encode())
         return digest.hexdigest()
 
-    def _records(self) -> Iterator[dict[str, Any]]:
-        yield {
-            "kind": "export", "version": VERSION, "tenant": self._tenant.code, "name": self._tenant.name,
-            "at": timezone.now().isoformat(),
-        }  # fmt: skip
-        self._read_names()
-        for kind, rows in self._rows().items():
-            for row in rows.iterator(chunk_size=CHUNK_ROWS):
-                self.counts[kind] += 1
-                record = record_of(kind, row, names=self._names, key=self._key)
-                yield {**record, "enabled": True} if kind == "biz_type" and row.code in self._enabled else record
+    def _rows_as_lines(self) -> Iterator[str]:
+        with snapshot(using=self._using, read_only=True):
+            self._read_names()
+            for kind, rows in self._rows().items():
+                for row in rows.iterator(chunk_size=CHUNK_ROWS):
+                    self.counts[kind] += 1
+                    record = record_of(kind, row, names=self._names, key=self._key)
+                    if kind == "biz_type" and row.code in self._enabled:
+                        record["enabled"] = True
+                    yield _line(record)
 
     def _read_names(self) -> None:
         self._names = Names()
@@ -103,3 +99,7 @@ class Exporter:
         found["job"] = found["job"].filter(status__in=CARRIED)
         found["idempotency_key"] = found["idempotency_key"].filter(expires_at__gt=timezone.now())
         return found
+
+
+def _line(record: dict[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"

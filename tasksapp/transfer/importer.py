@@ -64,6 +64,8 @@ class Imported:
             self.named.append(why)
 
 
+#: Kinds of rows that say something about a key.
+_MARKS = frozenset({"paused_key", "tombstone", "idempotency_key"})
 #: The columns of a pause.
 _PAUSE = ("paused_until", "paused_by", "pause_reason")
 
@@ -99,6 +101,7 @@ class Importer:
         """
         for kind, records in groupby(self._export.records(), key=lambda numbered: numbered[1]["kind"]):
             batch: list[models.Model] = []
+            before = self._count(kind)
             for number, record in records:
                 try:
                     batch.append(row_of(record, names=self._names, key=self._key))
@@ -109,6 +112,9 @@ class Importer:
                     batch = []
             if batch:
                 yield self._store(kind, batch)
+            if kind in _MARKS:
+                self.done.new[kind] = self._count(kind) - before
+                self.done.there[kind] = self._export.counts[kind] - self.done.new[kind]
 
     def open(self) -> None:
         """Lets the biz types and keys that an import paused go to work; no row is stored."""
@@ -194,18 +200,19 @@ class Importer:
 
     def _store_marks(self, kind: str, batch: Sequence[Any]) -> None:
         """Rows that say something about a key; of two about one key the first counts."""
-        manager = type(batch[0])._default_manager.using(self._using)
-        of_batch = manager.filter(biz_type__in={row.biz_type_id for row in batch})
-        before = of_batch.count()
-        manager.bulk_create(batch, ignore_conflicts=True)
+        type(batch[0])._default_manager.using(self._using).bulk_create(batch, ignore_conflicts=True)
         if isinstance(batch[0], Tombstone):
             mark_first_tombstones({row.biz_type_id for row in batch}, using=self._using)
         if isinstance(batch[0], PausedKey):
             for number in {row.biz_type_id for row in batch}:
                 follow(self._names.biz_types[self._names.codes[number]], using=self._using)
-        new = of_batch.count() - before
-        self.done.new[kind] += new
-        self.done.there[kind] += len(batch) - new
+
+    def _count(self, kind: str) -> int:
+        """Rows of marks that the tenant's biz types have: once for each kind, since there may be many."""
+        if kind not in _MARKS:
+            return 0
+        rows = KINDS[kind].model._default_manager.using(self._using)
+        return rows.filter(biz_type__in=list(self._names.codes)).count()
 
     def _store_jobs(self, batch: Sequence[Job]) -> None:
         there = self._owners(batch)

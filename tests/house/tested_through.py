@@ -133,6 +133,10 @@ TESTED_THROUGH = {
         )
         for module in ("record", "transfer_key")
     },
+    "tasksapp/transfer/snapshot.py": (
+        "tests/integration/tasksapp/transfer/test_exporter.py",
+        "what changes while an export is written is not in it",
+    ),
     **{
         f"tasksapp/management/{module}.py": (
             "tests/integration/tasksapp/management/commands/test_export_jobs.py",

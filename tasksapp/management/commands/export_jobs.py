@@ -35,10 +35,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Prints the lines and nothing else. Raises CommandError where secrets would be left out unasked."""
         del args
-        key = read_key(options["key"])
-        exporter = Exporter(
-            tenant_named(options["tenant"]), key=key, using=options["database"] or router.db_for_write(Job)
-        )
+        key, using = read_key(options["key"]), options["database"] or router.db_for_write(Job)
+        exporter = Exporter(tenant_named(options["tenant"], using=using), key=key, using=using)
         progress = Progress(self.stderr, total=exporter.total(), what="rows")
         try:
             for line in exporter.lines():

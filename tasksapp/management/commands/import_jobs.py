@@ -76,7 +76,7 @@ class Command(BaseCommand):
 
     def _say(self, done: Imported) -> None:
         self.stdout.write(f"new: {_in_words(done.new)}")
-        if done.there:
+        if done.there.total():
             self.stdout.write(f"there already: {_in_words(done.there)}")
         for code in done.different:
             self.stdout.write(f"{code}: there already, defined otherwise; it stays as it is")

@@ -44,11 +44,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Says each step. Raises CommandError where one fails."""
         del args
-        key = read_key(options["key"])
+        key, using = read_key(options["key"]), options["database"] or router.db_for_write(Job)
         mover = Mover(
-            tenant_named(options["tenant"]), file=Path(options["file"]), there=shlex.split(options["there"]),
-            to=options["to"], key=key, say=self.stdout.write, clock=SystemClock(), by=CONSOLE,
-            using=options["database"] or router.db_for_write(Job),
+            tenant_named(options["tenant"], using=using), file=Path(options["file"]),
+            there=shlex.split(options["there"]), to=options["to"], key=key, say=self.stdout.write,
+            clock=SystemClock(), by=CONSOLE, using=using,
         )  # fmt: skip
         try:
             if options["back"]:

@@ -1,4 +1,4 @@
-"""Exporter: one tenant's rows and nobody else's, of one moment."""
+"""Exporter: one tenant's rows and nobody else's, of one snapshot."""
 
 from __future__ import annotations
 
