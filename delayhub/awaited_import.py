@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def when_imported(name: str, call: Callable[[Any], object]) -> None:
@@ -26,8 +25,7 @@ def when_imported(name: str, call: Callable[[Any], object]) -> None:
         sys.meta_path.insert(0, awaited)
 
 
-@dataclass(frozen=True)
-class AwaitedImport:
+class AwaitedImport(NamedTuple):
     """A finder that waits for the import of one module, calls with it and is gone."""
 
     name: str

@@ -28,7 +28,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: The one place of the lines that install: they differ before and after a release, and by where the package lies.
 INSTALL_PAGE = "https://github.com/delayhub/delayhub/blob/main/docs/start/install.md"
