@@ -11,7 +11,7 @@ from typing import Any
 import redis
 from kombu.log import get_logger
 from kombu.utils.objects import cached_property
-from redis.exceptions import ClusterCrossSlotError, MovedError, OutOfMemoryError, RedisError
+from redis.exceptions import ClusterCrossSlotError, MovedError, OutOfMemoryError, RedisError, ResponseError
 
 from delayhub.errors import OptionError
 from delayhub.transport import kombu_versions
@@ -87,14 +87,28 @@ class KombuChannel(kombu_versions.Channel):
                 self.connection._callbacks[queue] = hearing(self.connection._callbacks[queue])
         return answer
 
+    def _receive_one(self, client: Any) -> Any:
+        try:
+            return super()._receive_one(client)
+        except ResponseError as error:
+            if not takes_no_writes(error):
+                raise
+            client.health_check_response_counter = 0  # it answers the ping of a health check: Redis is there
+            return None
+
     def queue_declare(self, *given: Any, **options: Any) -> Any:
-        """Declares a queue. Raises OptionError where the broker is a node of a cluster and its URL does not say so."""
-        with _naming_the_cluster():
+        """Declares a queue.
+
+        Raises:
+            OptionError: the broker is a node of a cluster and its URL does not say so.
+            redis.ConnectionError: Redis takes no writes, which passes: a worker tries again, as after a loss.
+        """
+        with _refusals_named():
             return super().queue_declare(*given, **options)
 
     def queue_bind(self, *given: Any, **options: Any) -> Any:
-        """Binds a queue to an exchange. Raises OptionError as :meth:`queue_declare`."""
-        with _naming_the_cluster():
+        """Binds a queue to an exchange. Raises what :meth:`queue_declare` raises."""
+        with _refusals_named():
             return super().queue_bind(*given, **options)
 
 
@@ -119,7 +133,7 @@ def hearing(deliver: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 @contextmanager
-def _naming_the_cluster() -> Iterator[None]:
+def _refusals_named() -> Iterator[None]:
     try:
         yield
     except (MovedError, ClusterCrossSlotError):
@@ -127,6 +141,15 @@ def _naming_the_cluster() -> Iterator[None]:
             "the broker is a node of a Redis Cluster, which has only some of the keys: its scheme is"
             " delayhub-cluster:// (TLS: delayhub-clusters://)"
         ) from None
+    except ResponseError as error:
+        if takes_no_writes(error):
+            raise redis.ConnectionError(f"Redis takes no writes: {error}") from error
+        raise
+
+
+def takes_no_writes(error: ResponseError) -> bool:
+    """Whether Redis refuses every write, and every ping too, since it could not write to its disk."""
+    return "MISCONF" in str(error)
 
 
 HINT = "for a port without TLS, write delayhub:// in place of delayhubs://, and no broker_use_ssl"

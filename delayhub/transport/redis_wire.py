@@ -59,7 +59,9 @@ class RedisWire:
         Raises:
             redis.ConnectionError: the connection is broken.
         """
-        self.connection.send_packed_command(self.connection.pack_commands([command for _, command in commands]))
+        # Without redis-py's ping before it: overdue replies are watched, and a Redis whose disk is full refuses pings.
+        packed = self.connection.pack_commands([command for _, command in commands])
+        self.connection.send_packed_command(packed, check_health=False)
         self.sent = list(commands)
         self.sent_at = at
 

@@ -132,7 +132,8 @@ class Consumer:
         if self._closed:
             return
         now = time.monotonic()
-        self._listen(now)
+        if now >= self.resting_until:
+            self._listen(now)
         if self.limits and self.buffer.has_next:
             self.nudge.give()
         if self.claims.sent or now < self.resting_until:
@@ -149,8 +150,10 @@ class Consumer:
 
     def on_bell(self) -> bool:
         """The bell's connection has something to read."""
-        if self.bell.rang():
-            self.wanted = True
+        try:
+            self.wanted = self.bell.rang() or self.wanted
+        except ResponseError as error:  # where Redis takes no writes, since its disk is full, say
+            self._rest(error)
         self.turn()
         return False
 
@@ -167,6 +170,10 @@ class Consumer:
         """A message is done, also one that was acknowledged before; called by any thread."""
         if self.limits:
             self.nudge.give()
+
+    def _rest(self, error: Exception) -> None:
+        self.resting_until = time.monotonic() + PERIOD
+        logger.error("Redis refused to wake this consumer, trying again in %s s: %s", PERIOD, error)
 
     def _free(self, credit: int) -> int:
         """How many messages of tasks with limits a claim may bring: those that would start as soon as they are here."""
