@@ -73,6 +73,7 @@ class Options:
         flush_size: the most outcomes that are written together.
         flush_seconds: how long an outcome waits for others, to be written together with them.
         response_bytes: how much of a response's body is read and stored.
+        kept_exchanges: requests and answers: ``all`` are kept, or ``troubled``: none of a first attempt that succeeds.
         body_bytes: the largest body of a job.
         bulk_bytes: the largest request for many jobs; reading it takes up to 25 times as much memory.
         max_system_errors: a job is dead after so many failures on DelayHub's side.
@@ -120,6 +121,7 @@ class Options:
     flush_size: Annotated[int, Limits(1, 1_000)] = 100
     flush_seconds: Annotated[float, Limits(0.001, 5)] = 0.01
     response_bytes: Annotated[int, Limits(0, 1_048_576)] = 4_096
+    kept_exchanges: Annotated[Literal["all", "troubled"], Secrecy.OPEN] = "troubled"
     body_bytes: Annotated[int, Limits(2, 1_048_576)] = 65_536
     bulk_bytes: Annotated[int, Limits(65_536, 67_108_864)] = 8_388_608
     max_system_errors: Annotated[int, Limits(1, 10_000)] = 100

@@ -139,7 +139,7 @@ class Attempt:
     started_at: datetime
     duration_ms: int
     lateness_ms: Annotated[int, "How long after its time it began."]
-    request_line: Annotated[str, "Method and address, as sent; empty for a task, and where nothing was sent."] = ""
+    request_line: Annotated[str, "As sent; empty for a task, where nothing was sent or KEPT_EXCHANGES keeps none."] = ""
     request_headers: Annotated[Mapping[str, str], "As sent, secrets masked."] = field(default_factory=dict)
     status_code: Annotated[int | None, "None: no answer came, or the job runs a task."]
     response_headers: Mapping[str, str]

@@ -241,6 +241,7 @@ DELAYHUB: dict[str, Any] = {
     "LONG_POLLS": env.number("LONG_POLLS", 1, minimum=0),
     # SQLite lets one transaction write at a time: what is busy there is rarely stuck.
     "WEB_LOCK_SECONDS": env.number("WEB_LOCK_SECONDS", 10 if IS_SQLITE else 3, minimum=0),
+    "KEPT_EXCHANGES": env.choice("KEPT_EXCHANGES", "troubled", among=frozenset({"all", "troubled"})),
     "REST_CHANGES": env.choice("REST_CHANGES", "any", among=frozenset({"any", "conditional"})),
     "METRICS_TOKENS": env.names("METRICS_TOKENS"),
     "METRICS_NETWORKS": env.names("METRICS_NETWORKS"),

@@ -25,6 +25,11 @@ def succeeded(job: RunningJob, *, tried: Tried) -> Finished:
     return Finished(job.id, job.token, Transition.SUCCEED, None, _counted(job), 0, "", "", tried)
 
 
+def without_exchange(tried: Tried) -> Tried:
+    """The same attempt without what was sent and answered; when it was, how it went and how long it took are left."""
+    return tried._replace(request_line="", request_headers={}, response_headers={}, response_body="")
+
+
 def failed(
     job: RunningJob,
     *,

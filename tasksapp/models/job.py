@@ -93,10 +93,11 @@ class Job(Carried):
                 fields=["biz_type", "next_run_at", "id"], condition=Q(status="pending"), name="delayhub_job_pending"
             ),
             models.Index(fields=["lease_until"], condition=Q(status="running"), name="delayhub_job_running"),
-            # In the order of bytes, so that it serves the beginnings of biz ids in every collation.
+            # In the order of bytes, so that it serves the beginnings of biz ids in every collation. Without the id: the
+            # versions of a row, and all rows without a biz id, then share an entry. See decision 134.
             models.Index(
-                fields=["biz_type", "biz_id", "id"],
-                opclasses=["int8_ops", "varchar_pattern_ops", "uuid_ops"],
+                fields=["biz_type", "biz_id"],
+                opclasses=["int8_ops", "varchar_pattern_ops"],
                 name="delayhub_job_biz_id_prefix",
             ),
             models.Index(fields=["id"], condition=Q(status="dead"), name="delayhub_job_dead"),

@@ -30,19 +30,20 @@ class Purged(NamedTuple):
 
 
 #: The rows are found along the index (biz type, finished at), and locked in the order of their ids, as all verbs lock
-#: them. A row that is being redriven is skipped.
+#: them. That is nearly the order of their pages too, so each page is written by one batch. A row that is being redriven
+#: is skipped. What is locked is deleted where it stands: another look into the index would be a fifth of the cost.
 _PURGE = """
 WITH old AS (
     SELECT id FROM delayhub_job
     WHERE biz_type_id = %(biz_type_id)s AND finished_at IS NOT NULL AND finished_at < %(before)s
     ORDER BY finished_at LIMIT %(limit)s
 ), locked AS (
-    SELECT id FROM delayhub_job WHERE id = ANY(ARRAY(SELECT id FROM old)) AND finished_at < %(before)s
+    SELECT id, ctid FROM delayhub_job WHERE id = ANY(ARRAY(SELECT id FROM old)) AND finished_at < %(before)s
     ORDER BY id FOR UPDATE SKIP LOCKED
 ), attempts AS (
     DELETE FROM delayhub_attempt WHERE job_id IN (SELECT id FROM locked) RETURNING 1
 ), jobs AS (
-    DELETE FROM delayhub_job WHERE id IN (SELECT id FROM locked) RETURNING 1
+    DELETE FROM delayhub_job WHERE ctid = ANY(ARRAY(SELECT ctid FROM locked)) RETURNING 1
 )
 SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM attempts)
 """

@@ -11,6 +11,7 @@ from uuid import UUID
 from delayhub.clock import Clock, due_ms, moment, now_by
 from tasksapp.biz_types.own_target import GivenForAnotherHost, own_target
 from tasksapp.biz_types.target import target_of
+from tasksapp.conf import options
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
 from tasksapp.jobs import completion
@@ -141,7 +142,10 @@ def _finished(result: CallbackResult, *, now: datetime) -> Finished:
     job = _job(result.callback)
     match result.outcome:
         case Delivered():
-            return completion.succeeded(job, tried=_tried(result, ""))
+            tried = _tried(result, "")
+            # Of most jobs this is all there ever is, and nobody reads it: it was half of what PostgreSQL keeps of them.
+            is_kept = tried.number > 1 or options().kept_exchanges == "all"
+            return completion.succeeded(job, tried=tried if is_kept else completion.without_exchange(tried))
         case Retry(reason, after_seconds, unsent, kind):
             tried = _tried(result, reason)
             return completion.failed(

@@ -116,6 +116,7 @@ def test_a_forked_child_makes_its_own() -> None:
 def test_jobs_go_out_with_the_requests_of_their_own(
     make_biz_type: MakeBizType, receiver: Receiver, settings: Any
 ) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "KEPT_EXCHANGES": "all"}
     with Receiver(answer=answering(307, Location=receiver.url("/redirected"))) as other:
         make_biz_type(
             "order.close",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -10,11 +11,11 @@ from django.utils import timezone
 
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.delivery.callback import Callback
-from tasksapp.delivery.outcomes import CallbackResult, Delivered
+from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, Delivered, GiveUp, Response, Retry
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer
 from tasksapp.jobs.creation import create
-from tasksapp.models import BizType, Job, Status
+from tasksapp.models import Attempt, BizType, Job, Status
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.job_callbacks import UNREADABLE_WAIT, JobCallbacks
 
@@ -66,6 +67,41 @@ def test_a_result_completes_its_job(biz_type: BizType, claimer: Claimer, callbac
 
     statuses = dict(Job.objects.values_list("id", "status"))
     assert [statuses[UUID(callback.job_id)] for callback in made] == [*[Status.SUCCEEDED] * 2, Status.RUNNING]
+
+
+@pytest.mark.parametrize(
+    ("kept", "attempts", "outcome", "lines"),
+    [
+        ("troubled", 0, Delivered(), 0),
+        # a success after a failure belongs to what went wrong
+        ("troubled", 1, Delivered(), 1),
+        ("troubled", 0, Retry("status 500"), 1),
+        ("troubled", 0, GiveUp("status 404"), 1),
+        ("all", 0, Delivered(), 1),
+    ],
+)
+def test_requests_and_answers_are_kept_unless_the_first_attempt_succeeds(
+    biz_type: BizType,
+    claimer: Claimer,
+    callbacks: JobCallbacks,
+    settings: Any,
+    kept: str,
+    attempts: int,
+    outcome: CallbackOutcome,
+    lines: int,
+) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "KEPT_EXCHANGES": kept}
+    job_id = create("order.close", due_at=timezone.now() - timedelta(seconds=1)).job_id
+    Job.objects.update(attempts=attempts)
+    (callback,) = callbacks.make(claimer.running_jobs(claimer.claim_due([job_id], now_ms=0)), claimed_at=100.0)
+
+    answer = Response(200, {"Server": "nginx"}, "fine")
+    callbacks.write([CallbackResult(callback, outcome, callback.run_at_ms, 5, answer, "POST https://shop.example/")])
+
+    attempt = Attempt.objects.get()
+    assert (attempt.number, attempt.status_code, attempt.duration_ms) == (attempts + 1, 200, 5)
+    exchange = [attempt.request_line, attempt.response_headers, attempt.response_body]
+    assert exchange == (["POST https://shop.example/", {"Server": "nginx"}, "fine"] if lines else ["", {}, ""])
 
 
 def test_jobs_whose_secret_cannot_be_read_are_given_back_and_get_timers(

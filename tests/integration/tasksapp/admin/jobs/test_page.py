@@ -118,6 +118,17 @@ def test_a_page_of_attempts_that_cannot_be_is_the_last_one(person: Client, biz_t
     assert "attempt 1:" in page_of(job, person, before=before)
 
 
+def test_a_page_says_why_it_does_not_have_what_was_sent_and_answered(person: Client, biz_type: BizType) -> None:
+    job = store_job(biz_type, Status.SUCCEEDED)
+    add_attempts(job, 1, status_code=200, error="")
+
+    page = page_of(job, person)
+
+    assert "was not kept: the first attempt succeeded (KEPT_EXCHANGES)" in page
+    assert "Response: 200" in page
+    assert "had no body" not in page
+
+
 def test_what_jobs_carry_is_hidden_from_who_may_not_see_it(viewer: Client, biz_type: BizType) -> None:
     job = store_job(biz_type, Status.DEAD, biz_id="order-7", body='{"card": "s3cret"}', last_error="status 500: s3cret")
     add_attempts(

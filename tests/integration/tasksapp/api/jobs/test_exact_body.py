@@ -39,8 +39,9 @@ def signed(make_biz_type: MakeBizType, receiver: Receiver) -> BizType:
 
 
 def test_bytes_are_signed_and_sent_as_they_are_with_their_content_type(
-    ask: Ask, signed: BizType, receiver: Receiver, fire: Fire
+    ask: Ask, signed: BizType, receiver: Receiver, fire: Fire, settings: Any
 ) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "KEPT_EXCHANGES": "all"}
     made = [
         ask("POST", "/jobs", binary(biz_id="1")).json(),
         ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "2", "body_text": TEXT}).json(),
