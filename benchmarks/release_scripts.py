@@ -1,4 +1,4 @@
-"""The scripts of a release of the engine, this one or an earlier one."""
+"""The scripts of a release of the engine, this one or the one before it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,20 @@ from typing import Any
 import redis
 from redis.exceptions import NoScriptError
 
+from tests.repository import ROOT
+
 #: Prints the source of each script of the release whose package is imported.
 DUMP = (
     "import json; from delayhub.engine.scripts import names, script;"
     "print(json.dumps({name: script(name).source for name in names()}))"
 )
+
+
+def last_release() -> str:
+    """The tag of the last release; the last commit where none was made, or this clone has no tags."""
+    asked = ["git", "describe", "--tags", "--abbrev=0", "--match", "v*"]
+    found = subprocess.run(asked, cwd=ROOT, capture_output=True, check=False, text=True).stdout.strip()
+    return found or "HEAD"
 
 
 class Release:

@@ -25,7 +25,7 @@ class Backlog(NamedTuple):
         late_seconds: how long the first of the due tasks has been due; 0 where none is.
         parked: tasks that are due and that the limit of their task holds back; more workers would not help.
         healed: places, unique keys and slots, since the queue exists, that something left behind and claims put right:
-            0 but for workers of an earlier release, and slots of killed ones.
+            0 but for queues that expire (``x-expires``), and slots of killed workers.
     """
 
     waiting: int

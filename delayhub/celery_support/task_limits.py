@@ -28,7 +28,6 @@ from delayhub.engine.limits import (
     limit_key,
     parked_counts,
     read_limits,
-    restore_limits,
     set_limits,
 )
 from delayhub.engine.task_name import KEY_MARK
@@ -151,7 +150,6 @@ def declare(
         said = {text(task): kind.read(text(about)) for task, about in found.items()}
         if changed := {task: said.get(task) for task in said | before if before.get(task) != said.get(task)}:
             set_limits(queue, kind.layer, changed)
-    restore_limits(queue)
 
 
 def is_name(task: str) -> bool:

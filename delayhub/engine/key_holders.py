@@ -104,7 +104,7 @@ def look_at_keys(queue: DelayQueue, *, limit: int) -> KeyLook:
     found += timed
     found.sort(key=lambda one: (-waiting[one.part.keys.base, one.key], one.key, one.id))
     shown = _with_states(found[:limit], now_ms=now_ms)
-    gone = min(len(found), limit) - len(shown)  # by a worker of an earlier release
+    gone = min(len(found), limit) - len(shown)  # they ended meanwhile
     return KeyLook(shown, total + count - gone, is_whole)
 
 
@@ -223,7 +223,7 @@ def _about(value: Any) -> tuple[str, str]:
 
 
 def _with_states(taken: Iterable[_Taken], *, now_ms: int) -> list[KeyHolder]:
-    """The keys with where their messages are, in the same order; without those whose message is gone by mistake."""
+    """The keys with where their messages are, in the same order; without those whose message is gone by now."""
     of_parts: dict[str, list[_Taken]] = {}
     listed = list(taken)
     for one in listed:
@@ -235,7 +235,7 @@ def _with_states(taken: Iterable[_Taken], *, now_ms: int) -> list[KeyHolder]:
 
 
 def _states(taken: Sequence[_Taken], *, now_ms: int) -> Iterator[tuple[_Taken, KeyHolder | None]]:
-    """Each key of one slot with where its message is; None where its time is over, or a worker of old has ended it."""
+    """Each key of one slot with where its message is; None where its time, or its message, is gone by now."""
     keys, ids = taken[0].part.keys, [one.id for one in taken]
     places = [(Place.WAITING, keys.waiting, 16.0), (Place.LEASED, keys.leased, 1.0), (Place.DEAD, keys.dead, 1.0)]
     places += [(Place.READY, keys.ready(step), 1000.0) for step in range(MAX_STEPS)]

@@ -11,7 +11,7 @@ from delayhub.errors import OptionError
 
 #: Priority steps of a queue: its ready sets are ``:ready:0`` (goes first) to ``:ready:9``.
 MAX_STEPS = 10
-#: The step of timers that name no other. Theirs is the set in which earlier releases look for timers.
+#: The step of timers that name no other. Theirs is the set of a queue that has no other steps.
 MIDDLE_STEP = 5
 #: By how many ms a timer of the next step must be due earlier to go first, unless the gate says otherwise.
 BONUS_MS = 60_000
@@ -142,7 +142,7 @@ class LaneKeys:
     )
     healed = Part(
         ":@healed",
-        "HASH, timer lanes: ``slots`` or ``agenda`` → how many were left behind, and put right. See ``healed``.",
+        "HASH, timer lanes: ``slots`` → how many were left behind, and put right. See ``healed``.",
         name="LANE_HEALED",
     )
 
@@ -248,7 +248,7 @@ class QueueKeys:
     )
     healed = Part(
         ":healed",
-        "HASH: ``places``, ``turns``, ``keys`` or ``parked`` → how many were left behind, and claims put right.",
+        "HASH: ``places``, ``keys`` or ``parked`` → how many were left behind, and claims put right.",
     )
 
     @property

@@ -120,28 +120,6 @@ def read_limits(queue: DelayQueue) -> QueueLimits:
     return found
 
 
-def restore_limits(queue: DelayQueue) -> list[str]:
-    """The tasks whose limits were not in force as they are written down; they are now.
-
-    A worker of an earlier release, which does not know all kinds of limits, drops those kinds when it starts.
-    """
-    known = read_limits(queue)
-    found: set[str] = set()
-    for part in queue.parts:
-        raw: Any = part.client.hgetall(part.keys.limited)
-        in_force = {json.loads(f'"{text(task)}"'): _kinds(text(value)) for task, value in raw.items()}
-        wrong = [task for task in known.tasks | in_force.keys() if in_force.get(task, (0, 0)) != known.of(task)]
-        # A layer of no name has nothing, so this changes none, and has all of them count.
-        set_limits(part, "", dict.fromkeys(wrong))
-        found.update(wrong)
-    return sorted(found)
-
-
-def _kinds(value: str) -> tuple[int, int]:
-    interval, _, rest = value.partition(":")
-    return int(interval), int(rest.partition(":")[2] or 0)
-
-
 def flying_counts(queue: DelayQueue) -> dict[str, int]:
     """How many messages of each task, and flow key, with a limit of that kind are with consumers at once."""
     found: Counter[str] = Counter()

@@ -184,13 +184,13 @@ MUTANTS = (
     ),
     Mutant(
         "a message has a place of its key only",
-        "    if of_task then\n      of_task.flying",
-        "    if false then\n      of_task.flying",
+        "  if of_task then\n    of_task.flying",
+        "  if false then\n    of_task.flying",
     ),
     Mutant(
         "a message has a place of its task only",
-        "    if of_key then\n      of_key.flying",
-        "    if false then\n      of_key.flying",
+        "  if of_key then\n    of_key.flying",
+        "  if false then\n    of_key.flying",
     ),
     Mutant(
         "places are counted for ever", "if redis.call('HINCRBY', q .. AT_ONCE, name, -1) <= 0 then", "if false then"

@@ -32,7 +32,7 @@ TESTED_THROUGH = {
         "calls of unique tasks are published there",
     ),
     "delayhub/engine/task_name.py": (
-        "tests/integration/delayhub/engine/test_limits.py",
+        "tests/integration/delayhub/engine/test_limits_flow_keys.py",
         "messages are found by their task there",
     ),
     "delayhub/celery_support/share_limits.py": (

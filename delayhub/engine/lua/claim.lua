@@ -10,7 +10,7 @@
 --   three); of limits: 0 (none), 1, or 2 where a message is left that a free process could start; when the next one reopens (ms, or -1)
 -- Complexity: O(log n) an entry claimed, promoted, reaped or acknowledged
 -- Uses: now, ring, allow_writes_when_full, draw_token, drop, owned, acknowledge, prepare, promote, steps, take, outlook, alarm
--- Seldom: leave_flight, pass_key, forget, key_holder, mark_done, without_done, reap, tidy, hold_back, suspect, extras, task_of, places, parked, lift, limit, permit, take_off, turns, give, take_parked, park, held_by, take_ready, take_limited
+-- Seldom: leave_flight, pass_key, forget, key_holder, mark_done, without_done, reap, land, hold_back, suspect, extras, task_of, places, parked, lift, limit, permit, take_off, turns, give, take_parked, park, held_by, take_ready, take_limited
 local consumer, lease, limit, free = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local max_bytes, max_strikes, queues, claimed, acknowledged, at = tonumber(ARGV[5]), tonumber(ARGV[6]), #KEYS / 2, {}, 0, 7
 local more, come_back, stop, limits, limiting, is_drained, reopens = 0, nil, false, 0, {}, {}, nil
@@ -40,7 +40,7 @@ for n = 1, queues do
     if count > 0 then
       local gave = {n, token, entries, 0, 0, limited or 0}
       claimed[#claimed + 1] = has_more and seldom().with_extras(q, gave) or gave
-    elseif has_more then seldom().tidy(q) end
+    end
   end
 end
 

@@ -5,11 +5,10 @@
 -- Complexity: O(log n) a timer and set of the queue
 -- Uses: now, ring, note_agenda, waiting, line, ensure_timers
 local q, lane, name, groups, begin = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[3]), 4
-local out, turns, earliest, known, keyed, leased = {}, {}, nil, nil, 0, leases_of(q, begin)
+local out, turns, earliest, keyed, leased = {}, {}, nil, 0, leases_of(q, begin)
 while begin < #ARGV do
   local key, last = ARGV[begin], begin + tonumber(ARGV[begin + 1]) * 2
-  local first, was, more = ensure_timers(q, key, begin + 2, last, leased, out)
-  known = was and math.min(known or was, was) or known
+  local first, more = ensure_timers(q, key, begin + 2, last, leased, out)
   groups = groups - 1
   if first then
     earliest = math.min(earliest or first, first)
@@ -29,10 +28,5 @@ if earliest then
     -- LT: as note_turn() does for one key, which keeps its turn in the line.
     redis.call('ZADD', q .. TURNS, 'LT', unpack(turns))
   end
-end
--- A worker of an earlier release does not know all sets, and may have taken the queue off the agenda.
-if known and not redis.call('ZSCORE', lane .. AGENDA, name) then
-  note_agenda(lane, name, math.floor(known / 16))
-  redis.call('HINCRBY', lane .. LANE_HEALED, 'agenda', 1)
 end
 return out

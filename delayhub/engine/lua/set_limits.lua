@@ -37,7 +37,7 @@ for i = 2, #ARGV, 3 do
     local found = budget > 0 and redis.call('ZPOPMIN', parked, budget) or {}
     for at = 1, #found, 2 do
       local step, score = step_and_score(tonumber(found[at + 1]))
-      -- A purge or revoke of the release before removes a payload, and knows nothing of parked ids.
+      -- Without one, its queue expired, or was deleted, but not this set.
       if redis.call('HEXISTS', q .. PAYLOAD, found[at]) == 1 then
         redis.call('ZADD', q .. READY .. step, score, found[at])
       end

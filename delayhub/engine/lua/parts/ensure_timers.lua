@@ -16,11 +16,10 @@ local function leases_of(q, begin)
 end
 
 -- ensure_timers(q, key, from, last, leased, out): ensures the timers of a flow key from ARGV[from] to ARGV[last], and adds
--- to `out` what became of each. Returns the earliest time that it set (ms; nil: none), the least score of those that it left
--- waiting (nil: none), and how many more wait than before.
+-- to `out` what became of each. Returns the earliest time that it set (ms; nil: none), and how many more wait than before.
 local function ensure_timers(q, key, from, last, leased, out)
   local step, base = tonumber(ARGV[2]), base_of(q, key)
-  local target, ids, places, fresh, first, known, gone = set_for(q, base, step), {}, {}, {}, nil, nil, 0
+  local target, ids, places, fresh, first, gone = set_for(q, base, step), {}, {}, {}, nil, 0
   for i = from, last, 2 do
     ids[#ids + 1] = ARGV[i]
   end
@@ -43,12 +42,10 @@ local function ensure_timers(q, key, from, last, leased, out)
       first = math.min(first or due, due)
       gone = gone + (elsewhere and redis.call('ZREM', elsewhere, id) or 0)
       answer = was and 'pulled' or 'added'
-    elseif was then
-      known = math.min(known or was, was)
     end
     out[#out + 1] = answer
   end
   -- LT: where an id is given twice, the earlier time counts.
   local added = first and redis.call('ZADD', target, 'LT', unpack(fresh)) or 0
-  return first, known, added - gone
+  return first, added - gone
 end

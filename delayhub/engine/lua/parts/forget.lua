@@ -18,6 +18,7 @@ end
 
 -- forget(q, ids): removes what is kept beside the sets of ids that are in none of them any more.
 local function forget(q, ids)
+  free_keys(q, ids, true) -- while their payloads are there: the next one with a key may be one of these
   redis.call('HDEL', q .. PAYLOAD, unpack(ids))
   if redis.call('EXISTS', q .. STRIKES, q .. COPIES, q .. FLYING, q .. UNIQUE) == 0 then
     return
@@ -37,7 +38,6 @@ local function forget(q, ids)
       end
     end
   end
-  free_keys(q, ids, true)
   for _, id in ipairs(redis.call('EXISTS', q .. UNIQUE) == 1 and ids or {}) do
     redis.call('HDEL', q .. UNIQUE, 'was:' .. id)
   end

@@ -3,9 +3,8 @@ local function hold_back(q, due)
   local others = {}
   for i = 1, #due, 2 do
     local key = redis.call('HEXISTS', q .. UNIQUE, 'due:' .. due[i]) == 1 and key_of(q, due[i])
-    if key and not holder_of(q, key) then
-      pass_key(q, key)
-      redis.call('HINCRBY', q .. HEALED, 'keys', 1)
+    if key then
+      holder_of(q, key) -- which passes the key on where the one that has it has expired
     end
     local score = key and string.match(redis.call('HGET', q .. UNIQUE, 'due:' .. due[i]) or '', '^%d+')
     if score then

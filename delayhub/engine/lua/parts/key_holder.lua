@@ -1,12 +1,12 @@
--- holder_of(q, key): the id of the message that has a unique key, or nil where the key is free: also where its message is gone
--- or dead by a script of an earlier release, or has expired where it waits, since it would never run. One call passes a key
--- over a hundred of those at most.
+-- holder_of(q, key): the id of the message that has a unique key, or nil where the key is free: also where its message has
+-- expired where it waits, since it would never run, or is gone: its queue expired, but not this key (see parts/land.lua). One
+-- call passes a key over a hundred of those at most.
 local function holder_of(q, key)
   local id, passed = redis.call('HGET', q .. UNIQUE, 'key:' .. key), 0
   while id and passed < 100 do
     local expires = tonumber(string.match(redis.call('HGET', q .. UNIQUE, 'id:' .. id) or '', '^..:(%d+):') or 0)
     local is_over = expires > 0 and expires <= now and not redis.call('ZSCORE', q .. LEASED, id)
-    local is_there = redis.call('HEXISTS', q .. PAYLOAD, id) == 1 and not redis.call('ZSCORE', q .. DEAD, id)
+    local is_there = redis.call('HEXISTS', q .. PAYLOAD, id) == 1
     if is_there and not is_over then
       return id
     elseif not is_there then
@@ -23,7 +23,7 @@ local function key_of(q, id)
   return key, about
 end
 
--- put_off(q, id, score): one that waits for its key is looked at again in a while: a script of an earlier release passes no key.
+-- put_off(q, id, score): one that waits for its key is looked at again in a while: the one that has it may have expired by then.
 local function put_off(q, id, score)
   redis.call('ZADD', q .. WAITING, string.format('%d', math.max(tonumber(score), (now + 300000) * 16 + score % 16)), id)
 end
@@ -42,7 +42,6 @@ local function takes_turn(q, id, step)
   local key, about = nil, nil
   if redis.call('EXISTS', q .. UNIQUE) == 1 then
     key, about = key_of(q, id)
-    redis.call('HDEL', q .. UNIQUE, 'run:' .. id)
   end
   local holder = key and holder_of(q, key)
   if key and not holder then

@@ -23,9 +23,6 @@ local function offer(q, lane, m)
     victim = holder
     if is_held or is_canvas then
       victim = redis.call('HGET', q .. UNIQUE, 'next:' .. m.key)
-      if victim and redis.call('ZSCORE', q .. LEASED, victim) then
-        victim = nil -- a worker of an earlier release has taken it, which knows of no key
-      end
     end
   end
   local replaced = victim and redis.call('HGET', q .. PAYLOAD, victim)

@@ -4,6 +4,5 @@ local function prepare(q, max_strikes)
   if redis.call('ZRANGEBYSCORE', q .. LEASED, '-inf', now, 'LIMIT', 0, 1)[1] then
     seldom().reap(q, 100, max_strikes)
   end
-  return redis.call(
-    'EXISTS', q .. LIMITED, q .. OPEN, q .. SHUT, q .. STRIKES, q .. REVOKED, q .. UNIQUE, q .. FLYING, q .. TURNS) > 0
+  return redis.call('EXISTS', q .. LIMITED, q .. OPEN, q .. SHUT, q .. STRIKES, q .. REVOKED, q .. UNIQUE) > 0
 end

@@ -17,9 +17,8 @@ local function take_due(q, base, want, bonus)
   local sets, steps = sets_of(q, base)
   local lines, last = {}, math.huge
   for i, set in ipairs(sets) do
-    -- What comes after `want` timers of a set that was read need not be read: nothing of it would be taken. WAITING may hold
-    -- timers of any step.
-    local until_ms = math.min(now, last - (steps[i] == MIDDLE_STEP and 0 or steps[i] * bonus))
+    -- What comes after `want` timers of a set that was read need not be read: nothing of it would be taken.
+    local until_ms = math.min(now, last - steps[i] * bonus)
     local found = redis.call(
       'ZRANGEBYSCORE', set, '-inf', string.format('%d', until_ms * 16 + 15), 'WITHSCORES', 'LIMIT', 0, want)
     if #sets == 1 and #found > 0 then
@@ -27,7 +26,7 @@ local function take_due(q, base, want, bonus)
       return found
     elseif #found > 0 then
       lines[#lines + 1] = {set = set, found = found, count = 0, rank = rank_of(found[2], bonus)}
-      if #found == want * 2 and steps[i] ~= MIDDLE_STEP then
+      if #found == want * 2 then
         last = math.min(last, rank_of(found[#found], bonus))
       end
     end

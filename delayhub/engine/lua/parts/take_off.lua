@@ -5,14 +5,11 @@ local function take_off(q, id, task, of_task, key, of_key)
   of_key = of_key and of_key.most and of_key
   of_task = of_task and of_task.most and of_task
   local value = of_key and key .. (of_task and '\n' or '') or task
-  if redis.call('HSETNX', q .. FLYING, id, value) == 1 then
-    if of_task then
-      of_task.flying = redis.call('HINCRBY', q .. AT_ONCE, task, 1)
-    end
-    if of_key then
-      of_key.flying = redis.call('HINCRBY', q .. AT_ONCE, key, 1)
-    end
-  else -- a worker of another release has ended its lease: it counts already, and has not started by this one
-    redis.call('HSET', q .. FLYING, id, (string.gsub(redis.call('HGET', q .. FLYING, id), '\r.*$', '')))
+  redis.call('HSET', q .. FLYING, id, value)
+  if of_task then
+    of_task.flying = redis.call('HINCRBY', q .. AT_ONCE, task, 1)
+  end
+  if of_key then
+    of_key.flying = redis.call('HINCRBY', q .. AT_ONCE, key, 1)
   end
 end

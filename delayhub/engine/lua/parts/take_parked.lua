@@ -1,8 +1,8 @@
 -- How long a flow key waits, in ms, one of whose messages waits for its task; it is looked at when that one starts.
 local KEY_WAITS = 10000
 
--- is_elsewhere(q, id, step): whether a message is not parked any more: a script of an earlier release, which looks for it by its
--- task only, has removed it, and it was published again.
+-- is_elsewhere(q, id, step): whether a message is not parked any more: its queue expired, or was deleted, but not this set, whose
+-- name nobody knew yet; and it was published again.
 local function is_elsewhere(q, id, step)
   return redis.call('ZSCORE', q .. WAITING, id) or redis.call('ZSCORE', q .. LEASED, id)
     or redis.call('ZSCORE', q .. READY .. step, id)
@@ -33,7 +33,7 @@ local function take_parked(q, t, name)
       waits = other == task and now + KEY_WAITS or nil
     else
       count_parked(q, -1)
-      if payload then -- else it is elsewhere, or the queue expired, but not this set
+      if payload then -- else it is elsewhere, or nowhere
         give(q, t, id, payload, task, key)
         hand_out(q, {id}, {score}, step, t.lease_end, t.token)
         turn = next_turn()

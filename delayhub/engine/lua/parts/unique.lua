@@ -3,11 +3,9 @@ local function give_key(q, key, id, about)
   redis.call('HSET', q .. UNIQUE, 'key:' .. key, id, 'id:' .. id, about .. ':' .. key)
 end
 
--- wait_until(q, id, due, step): whether a message waits for its key; it is then due at that time, once it has the key. A script
--- of an earlier release may have taken it from those that wait.
+-- wait_until(q, id, due, step): whether a message waits for its key; it is then due at that time, once it has the key.
 local function wait_until(q, id, due, step)
-  local kept = redis.call('ZSCORE', q .. WAITING, id) and redis.call('HGET', q .. UNIQUE, 'due:' .. id)
-  local number = string.match(kept or '', '^%d+ (%d+)$')
+  local number = string.match(redis.call('HGET', q .. UNIQUE, 'due:' .. id) or '', '^%d+ (%d+)$')
   if number then
     local score = string.format('%d', due * 16 + step)
     redis.call('HSET', q .. UNIQUE, 'due:' .. id, score .. ' ' .. number)

@@ -1,6 +1,6 @@
 -- Where timers wait: a sorted set for each priority step in use, so that a claim finds the most urgent ones without reading
--- the others. Timers of the middle step are in WAITING, which earlier releases use for all steps, so it may hold any. The
--- other sets are those whose bits are set in the gate's field `steps`.
+-- the others. Timers of the middle step are in WAITING, and most queues have no others, which costs them nothing: the sets of
+-- other steps are those whose bits are set in the gate's field `steps`.
 local steps_of = {}
 local function steps_in_use(q)
   steps_of[q] = steps_of[q] or tonumber(redis.call('HGET', q .. GATE, 'steps') or 0)

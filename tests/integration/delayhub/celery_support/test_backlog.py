@@ -59,7 +59,7 @@ def test_the_backlog_of_a_timer_lane_counts_its_timers(redis_client: redis.Redis
 def test_what_claims_put_right_is_counted_of_queues_and_of_timer_lanes(redis_client: redis.Redis) -> None:
     queue, lane = DelayQueue(redis_client, "orders"), TimerLane(redis_client, "orders.timers")
     offer(queue, Entry("a", payload=b"?"), UniqueKey(key="order-7"))
-    redis_client.delete(queue.keys.payload, queue.keys.ready(0))  # as an earlier release would
+    redis_client.delete(queue.keys.payload, queue.keys.ready(0))  # as in a queue that expires
     lane.set_gate("close", Gate(max_in_flight=1))
     redis_client.zadd(lane.keys.queue("close").in_flight, {"gone": 1})
     lane.ensure("close", [("due", 1_000)])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import redis
 
+from delayhub.celery_support.task_limits import declare
 from delayhub.engine import Counts, DelayQueue, Entry, Lease, Mode, Place
 from delayhub.engine.claim import Limits
 from delayhub.engine.limits import (
@@ -21,7 +22,6 @@ from delayhub.engine.limits import (
     read_limits,
     set_limits,
 )
-from delayhub.engine.task_name import task_of
 from delayhub.engine.unique import start
 from delayhub.errors import OptionError
 from tests.fixture_types import Until
@@ -29,8 +29,6 @@ from tests.waiting import wait_until
 
 #: A limit that lets one start, and no other while a test runs.
 ONCE = Limit(10**13)
-#: As an earlier release ends a lease.
-WITHOUT_A_TRACE = pytest.param("without a trace", marks=pytest.mark.heals)
 
 
 def message(name: str, task: str = "shop.mail", *, step: int = 0, due_ms: int = 0) -> Entry:
@@ -100,20 +98,6 @@ def test_messages_with_a_limit_go_to_free_processes_only_and_beyond_the_credit(q
 
 def test_two_consumers_share_one_limit(held: DelayQueue, redis_client: redis.Redis) -> None:
     assert taken(DelayQueue(redis_client, "orders")) == []
-
-
-def test_messages_of_the_release_before_are_found_too(queue: DelayQueue) -> None:
-    body = r'"body":"[[\"\\\",\\\"headers\\\":{\\\"task\\\":\\\"shop.none\\\"\"]]"'
-    headers = '"headers":{"lang":"py","task":"shop.mail","id":"a"}'
-    earlier = f'{{{body},"content-type":"a/b",{headers},"properties":{{}}}}'
-    set_limits(queue, DECLARED, {"shop.mail": ONCE})
-
-    queue.schedule([Entry("a", payload=earlier.encode()), Entry("b", payload=earlier.encode())])
-
-    assert taken(queue) == ["a"]
-    assert queue.count().parked == 1
-    assert task_of(earlier.encode()) == "shop.mail"
-    assert task_of(b'{"body":"","headers":{}}') is None
 
 
 @pytest.mark.parametrize("name", ["shop.mail", "shop.é", "a:b {c}"])
@@ -221,10 +205,10 @@ def test_nothing_of_a_deleted_queue_is_left(held: DelayQueue) -> None:
 
 @pytest.mark.heals
 @pytest.mark.parametrize("limit", [Limit(0), Limit(1)], ids=["none", "one that lets all start"])
-def test_ids_whose_messages_the_release_before_removed_do_nothing(
+def test_parked_ids_that_outlive_their_messages_do_nothing(
     held: DelayQueue, redis_client: redis.Redis, limit: Limit
 ) -> None:
-    redis_client.hdel(held.keys.payload, "b", "c")  # as its purge and its revoke do, which know nothing of parked ids
+    redis_client.hdel(held.keys.payload, "b", "c")  # as in a queue that expires while a claim parks these
 
     set_limits(held, SET, {"shop.mail": limit})
 
@@ -266,7 +250,7 @@ def lease_of(queue: DelayQueue, name: str) -> Lease:
     return queue.lease(name, int(holder.split(b":")[0]))
 
 
-@pytest.mark.parametrize("verb", ["acknowledge", "release", "bury", "strike", "run out", "replace", WITHOUT_A_TRACE])
+@pytest.mark.parametrize("verb", ["acknowledge", "release", "bury", "strike", "run out", "replace"])
 def test_another_one_starts_where_one_of_those_that_run_at_once_leaves_its_lease(
     flying: DelayQueue, redis_client: redis.Redis, verb: str
 ) -> None:
@@ -287,13 +271,10 @@ def test_another_one_starts_where_one_of_those_that_run_at_once_leaves_its_lease
             flying.extend([lease_of(flying, "a")], lease_ms=0)
         case "replace":
             flying.schedule([message("a", "shop.add", due_ms=4_000_000_000_000)], mode=Mode.REPLACE)
-        case "without a trace":  # a worker that does not know of it ended the lease
-            redis_client.zrem(flying.keys.leased, "a")
 
     if verb in {"acknowledge", "release", "strike", "replace"}:
         assert redis_client.exists(bell)  # for another consumer, since this one may have no free process
-    claimed = taken(flying) or taken(flying)
-    assert claimed == (["a"] if verb == "run out" else ["c"])
+    assert taken(flying) == (["a"] if verb == "run out" else ["c"])
     assert flying_counts(flying) == {"shop.mail": 2}
     assert taken(flying) == []
 
@@ -328,22 +309,14 @@ def test_a_task_that_was_acknowledged_when_it_started_keeps_its_place_and_is_nev
     assert not redis_client.exists(flying.keys.flying, flying.keys.at_once, flying.keys.payload)
 
 
-@pytest.mark.heals  # where a claim happens to look at the one without a lease
-def test_a_started_message_that_a_worker_of_the_release_before_gave_back_has_not_started(queue: DelayQueue) -> None:
-    set_limits(queue, DECLARED_AT_ONCE, {"shop.mail": Limit(41)})
-    queue.schedule([message(f"m{number}") for number in range(40)])
-    leases = [lease_of(queue, name) for name in taken(queue)]
-    assert start(queue, leases) == 40
-    queue.client.zrem(queue.keys.leased, "m7")
-    queue.client.hdel(queue.keys.holder, "m7")
-    queue.client.zadd(queue.keys.ready(0), {"m7": 0})
+def test_a_declaration_that_changes_nothing_leaves_what_was_started_before(queue: DelayQueue) -> None:
+    declare(queue, {"shop.mail": "1/h"}, {"shop.mail": Limit(2)})
+    queue.schedule([message("a"), message("b")])
+    assert taken(queue) == ["a"]
 
-    assert taken(queue) == ["m7"]  # by now its place may have been found to be without a lease, or not
-    assert flying_counts(queue) == {"shop.mail": 40}
-    queue.extend([lease_of(queue, "m7")], lease_ms=0)
+    declare(queue, {"shop.mail": "1/h"}, {"shop.mail": Limit(2)})
 
-    assert queue.reap() == (1, 0)
-    assert flying_counts(queue) == {"shop.mail": 39}
+    assert taken(queue) == []
 
 
 def test_both_limits_of_a_task_hold(queue: DelayQueue) -> None:

@@ -108,7 +108,7 @@ def test_what_is_known_of_slots_is_made_again_from_the_slots(lane: TimerLane, no
     fill(lane, "a", 10, due=now_ms() - 100)
     taken = ids_of(lane.claim(100))
 
-    # a worker of the release before frees the slot only
+    # the gate of the queue frees a slot that has expired, and no more
     lane.client.zrem(lane.keys.queue("close").in_flight, taken[0])
     lane.client.zadd(lane.keys.agenda, {"close": 0})
     lane.client.zadd(lane.keys.queue("close").turns, {"a": 0})

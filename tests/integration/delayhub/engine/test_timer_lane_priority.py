@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -48,20 +47,15 @@ def test_under_a_backlog_each_permit_goes_to_the_most_urgent(lane: TimerLane, no
 @given(
     timers=st.lists(st.tuples(st.integers(0, 12 * MINUTE), st.integers(0, 9)), min_size=1, max_size=60),
     limit=st.integers(1, 40),
-    old=st.booleans(),
 )
 def test_what_is_due_goes_by_time_and_step_and_nothing_overtakes_by_more_than_nine_bonuses(
-    lane: TimerLane, now_ms: Now, timers: list[tuple[int, int]], limit: int, old: bool
+    lane: TimerLane, now_ms: Now, timers: list[tuple[int, int]], limit: int
 ) -> None:
     lane.client.flushall()
     base = now_ms() - 13 * MINUTE
     due = {f"{n}": (base + offset, step) for n, (offset, step) in enumerate(timers)}
     for timer_id, (at, step) in due.items():
-        if old and step % 2:  # as a worker of an earlier release has set it
-            lane.client.zadd(lane.keys.queue("close").waiting, {timer_id: at * 16 + step})
-            lane.client.zadd(lane.keys.agenda, {"close": at}, lt=True)
-        else:
-            lane.ensure("close", [(timer_id, at)], step=step)
+        lane.ensure("close", [(timer_id, at)], step=step)
 
     taken = drained(lane, limit=limit)
 
@@ -69,9 +63,8 @@ def test_what_is_due_goes_by_time_and_step_and_nothing_overtakes_by_more_than_ni
     for place, timer_id in enumerate(taken):
         at = due[timer_id][0]
         assert all(due[before][0] <= at + 9 * MINUTE for before in taken[:place])
-    if not old:
-        ranks = [due[timer_id][0] + due[timer_id][1] * MINUTE for timer_id in taken]
-        assert all(first <= second for first, second in pairwise(ranks))
+    ranks = [due[timer_id][0] + due[timer_id][1] * MINUTE for timer_id in taken]
+    assert all(first <= second for first, second in pairwise(ranks))
 
 
 def test_the_bonus_is_part_of_the_gate(lane: TimerLane, now_ms: Now) -> None:
@@ -130,13 +123,3 @@ def test_a_set_that_is_empty_is_not_looked_at_any_more(lane: TimerLane, now_ms: 
     lane.acknowledge(leases_of(lane.claim(), lane="timers"))
 
     assert not lane.client.exists(lane.keys.queue("close").gate)
-
-
-@pytest.mark.heals
-@pytest.mark.parametrize("step", [5, 1])
-def test_a_queue_that_an_older_worker_took_off_the_agenda_is_put_back(lane: TimerLane, now_ms: Now, step: int) -> None:
-    lane.ensure("close", [("1", now_ms())], step=step)
-    lane.client.delete(lane.keys.agenda)  # since it saw no timer in the set that it knows
-
-    assert lane.ensure("close", [("1", now_ms())], step=step) == ["left"]
-    assert ids_of(lane.claim()) == ["1"]

@@ -285,17 +285,12 @@ def test_a_key_goes_with_its_message_to_another_queue_unless_it_is_taken_there(q
     assert outcome(other, "c") == ("refused", "a")
 
 
-@pytest.mark.heals
-def test_a_key_of_a_message_that_an_earlier_release_ended_is_free(queue: DelayQueue) -> None:
-    put(queue, "a")
-    put(queue, "b", "wait")
-    # what scripts of earlier releases remove
-    queue.client.hdel(queue.keys.payload, "a")
-    queue.client.zrem(queue.keys.ready(0), "a")
+def test_one_that_is_removed_together_with_the_one_it_waits_for_leaves_nothing(queue: DelayQueue) -> None:
+    for _ in range(2):
+        offer(queue, Entry("a", payload=b"?"), UniqueKey(key="k", when_taken=WhenTaken.WAIT))  # one, and a copy of it
 
-    assert look_at_keys(queue, limit=1000).found == []
-    assert outcome(queue, "c") == ("refused", "b")  # which was the first to wait
-    assert [lease.id for lease in claimed(queue)] == ["b"]
+    assert queue.cancel(["a"]) == [2]
+    assert left(queue) == []  # and nothing had to be put right
 
 
 def test_a_freed_key_passes_to_the_first_that_waits(queue: DelayQueue) -> None:

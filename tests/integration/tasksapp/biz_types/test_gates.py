@@ -23,7 +23,6 @@ from tasksapp.models import BizType, Job
 from tasksapp.tasks import deliver
 from tasksapp.timers import lanes
 from tasksapp.timers.fitness import TIMER_TASK
-from tests import earlier_release
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,9 +35,9 @@ def make_jobs(count: int, **fields: Any) -> None:
     create_many([JobRequest(biz_type=CODE, **fields) for _ in range(count)])
 
 
-def claimed(lane: TimerLane, *, release: str = "this") -> list[str]:
-    """What a worker of that release takes: an earlier one knows nothing of revisions."""
-    claim = lane.claim(needs_gates=release == "this")
+def claimed(lane: TimerLane) -> list[str]:
+    """What a worker takes."""
+    claim = lane.claim(needs_gates=True)
     return [job_id for batch in claim.batches for job_id in batch.ids]
 
 
@@ -125,8 +124,7 @@ def test_an_update_of_many_rows_reaches_the_gate_by_the_loader(biz_type: BizType
 def test_the_loader_reads_what_is_there_and_writes_what_differs(biz_type: BizType, lane: TimerLane) -> None:
     biz_type.refresh_from_db()
     assert bring_gates([biz_type], now=timezone.now()) == 0
-    # A worker of an earlier release took the row as it was before, and its gate has no revision of its own.
-    earlier_release.set_gate(lane, CODE, max_in_flight=50)
+    lane.client.hset(lane.keys.queue(CODE).gate, "max_in_flight", 50)  # as a Redis that has gone back
 
     assert bring_gates([biz_type], now=timezone.now()) == 1
 
@@ -158,26 +156,6 @@ def test_a_gate_that_was_lost_is_shut_until_a_worker_writes_it_from_the_row(
     assert (len(taken.batches[0].ids), taken.ungated) == (3, [])
     lane.settle(CODE, taken.batches[0].ids)
     assert read_gates(lane, [CODE])[0].paused.keys() == {"customer-7"}
-
-
-def test_an_earlier_release_beside_this_one_goes_on_and_shuts_nothing_for_good(
-    make_biz_type: MakeBizType, lane: TimerLane, redis_client: redis.Redis
-) -> None:
-    make_biz_type(CODE, max_in_flight=4)
-    # Its loader has the seat, and Redis was emptied: it writes gates without a revision, and claims by them.
-    redis_client.flushall()
-    make_jobs(15)
-    earlier_release.set_gate(lane, CODE, max_in_flight=2)
-    assert len(claimed(lane, release="earlier")) == 2
-
-    # A worker of this release finds it shut, writes it from the row, and goes on.
-    assert claimed(lane) == []
-    gate_queues(lane, [CODE], now=timezone.now(), using="default")
-    assert len(claimed(lane)) == 2
-
-    # And where the earlier one writes it again, it stays open to both.
-    earlier_release.set_gate(lane, CODE, max_in_flight=5)
-    assert len(claimed(lane)) == 1
 
 
 def test_timers_of_a_biz_type_that_was_deleted_are_not_held_for_good(biz_type: BizType, lane: TimerLane) -> None:
