@@ -66,7 +66,10 @@ class Completion(NamedTuple):
     @property
     def ended_with_follow_up(self) -> bool:
         """Whether another job is made from what became of it."""
-        return follow_up_of(self.job.biz_type, status=self.finished.status) != ""
+        biz_type = self.job.biz_type
+        if not biz_type.on_success and not biz_type.on_dead:
+            return False
+        return follow_up_of(biz_type, status=self.finished.status) != ""
 
     @property
     def ended(self) -> EndedJob:
@@ -84,8 +87,10 @@ class Completion(NamedTuple):
         """Whether the job may count against a limit of jobs in flight."""
         # Not only where its biz type has a limit: an open breaker lets one callback at a time through. A callback that
         # succeeds closes the breaker, and that limit ends.
-        is_callback = self.job.biz_type.target == BizType.Target.HTTP
-        return self.job.biz_type.has_slots or (is_callback and self.finished.status != Status.SUCCEEDED)
+        biz_type = self.job.biz_type
+        if biz_type.has_slots:
+            return True
+        return self.finished.transition is not Transition.SUCCEED and biz_type.target == BizType.Target.HTTP
 
 
 class Completer:
@@ -116,25 +121,21 @@ class Completer:
         now = now_by(self._clock)
         finished = [completion.finished for completion in completions]
         written = self._on_live_connection(lambda: self._write(completions, finished, now=now))
-        again: list[Timer] = []
-        slots: dict[tuple[str, str], list[UUID]] = defaultdict(list)
-        for completion in completions:
-            job, biz_type = completion.job, completion.job.biz_type
-            if completion.may_hold_slot:
-                slots[biz_type.timer_lane, biz_type.queue].append(job.id)
-            if job.id not in written:
-                logger.warning(
-                    "the lease of job %s was lost; its outcome does not count",
-                    job.id,
-                    extra={"action": "write", "job_id": str(job.id)},
-                )
-            elif completion.runs_again:
-                again.append(Timer.of(job.row, biz_type, at=completion.finished.next_run_at))
-        self._log(completions, written=written)
+        kept = completions
+        if len(written) < len(completions):
+            kept = [completion for completion in completions if completion.job.id in written]
+            _log_lost([completion.job for completion in completions if completion.job.id not in written])
+        # Most jobs succeed, and what is asked about the others is not asked about them.
+        failed = [completion for completion in kept if completion.finished.transition is not Transition.SUCCEED]
+        self._log(kept, failed)
         self._report_to_breakers(completions)
-        self._count(completions, written=written)
-        for (lane, queue), ids in slots.items():
-            settle(lane, queue, ids, ended_ms=self._clock.now_ms())
+        self._count(kept, failed)
+        self._free_slots(completions)
+        again = [
+            Timer.of(completion.job.row, completion.job.biz_type, at=completion.finished.next_run_at)
+            for completion in failed
+            if completion.runs_again
+        ]
         again += self._release_series(completions)
         if again:
             # Put, not ensured: the timer of this attempt may still be leased, and its acknowledgement must not end the
@@ -143,10 +144,9 @@ class Completer:
         for completion in completions:
             if completion.cancel_others:
                 self._cancel_others(completion.job)
-        told = [completion.ended for completion in completions if has_receivers(completion.finished.status)]
-        if told:
-            ended = [job for job in told if job.id in written and job.status in {Status.SUCCEEDED, Status.DEAD}]
-            send_signals(ended, using=self._using)
+        if has_receivers(Status.SUCCEEDED) or has_receivers(Status.DEAD):
+            ended = [completion.ended for completion in kept if has_receivers(completion.finished.status)]
+            send_signals([job for job in ended if job.status in {Status.SUCCEEDED, Status.DEAD}], using=self._using)
         return written
 
     def renew(self, jobs: Sequence[RunningJob]) -> set[UUID]:
@@ -189,24 +189,33 @@ class Completer:
             connection.close()
             return statement()
 
-    def _log(self, completions: Sequence[Completion], *, written: set[UUID]) -> None:
+    def _log(self, kept: Sequence[Completion], failed: Sequence[Completion]) -> None:
         """A line for each job that did not succeed; for those that did only where all lines are wanted."""
         debugs = job_log.debugs()
-        for completion in completions:
-            if (debugs or completion.finished.transition is not Transition.SUCCEED) and completion.job.id in written:
-                _log(completion, debugs=debugs)
+        for completion in kept if debugs else failed:
+            _log(completion, debugs=debugs)
 
-    def _count(self, completions: Sequence[Completion], *, written: set[UUID]) -> None:
+    def _count(self, kept: Sequence[Completion], failed: Sequence[Completion]) -> None:
         """Counts the attempts, and the jobs that died without one, for pages and metrics."""
         now_ms = self._clock.now_ms()
-        pulse_recorder.counts.add(_ended(completions, written=written, now_ms=now_ms), now_ms=now_ms)
+        pulse_recorder.counts.add(_ended(kept, now_ms=now_ms), now_ms=now_ms)
         deaths = [
             (completion.job.row.biz_type_id, completion.finished.error_class)
-            for completion in completions
-            if completion.finished.tried is None and completion.is_dead and completion.job.id in written
+            for completion in failed
+            if completion.finished.tried is None and completion.is_dead
         ]
         if deaths:
             pulse_recorder.counts.add_deaths(deaths, now_ms=now_ms)
+
+    def _free_slots(self, completions: Sequence[Completion]) -> None:
+        """Frees what the jobs may count against limits of jobs in flight, also where their leases were lost."""
+        slots: dict[tuple[str, str], list[UUID]] = defaultdict(list)
+        for completion in completions:
+            if completion.may_hold_slot:
+                biz_type = completion.job.biz_type
+                slots[biz_type.timer_lane, biz_type.queue].append(completion.job.id)
+        for (lane, queue), ids in slots.items():
+            settle(lane, queue, ids, ended_ms=self._clock.now_ms())
 
     def _report_to_breakers(self, completions: Sequence[Completion]) -> None:
         """Opens the breakers of biz types whose receivers are down, and closes those whose receivers are up again."""
@@ -260,18 +269,27 @@ def _log(completion: Completion, *, debugs: bool) -> None:
             job_log.note(job_log.Event.SUCCEEDED, row, biz_type, f"succeeded{took}", attempt=number)
 
 
-def _ended(completions: Sequence[Completion], *, written: set[UUID], now_ms: int) -> Iterator[Ended]:
-    """The attempts whose outcomes were written, as the numbers count them."""
-    for completion in completions:
-        job, finished = completion.job, completion.finished
+def _log_lost(jobs: Sequence[RunningJob]) -> None:
+    for job in jobs:
+        logger.warning(
+            "the lease of job %s was lost; its outcome does not count",
+            job.id,
+            extra={"action": "write", "job_id": str(job.id)},
+        )
+
+
+def _ended(completions: Sequence[Completion], *, now_ms: int) -> Iterator[Ended]:
+    """The attempts, as the numbers count them."""
+    #: Jobs of one claim were claimed at one moment.
+    claims: dict[tuple[int, int], int] = {}
+    for job, finished, _, _ in completions:
         tried = finished.tried
-        if tried is not None and job.id in written:
-            claimed_ms = due_ms(job.claimed_at)
-            yield Ended(
-                job.row.biz_type_id,
-                finished.error_class,
-                completion.is_dead,
-                tried.lateness_ms,
-                tried.duration_ms,
-                max(tried.duration_ms, now_ms - claimed_ms),
-            )
+        if tried is not None:
+            biz_type_id = job.row.biz_type_id
+            claimed_ms = claims.get((job.token, biz_type_id))
+            if claimed_ms is None:
+                claimed_ms = claims[job.token, biz_type_id] = due_ms(job.claimed_at)
+            took_ms = tried.duration_ms
+            is_dead = finished.transition is Transition.GIVE_UP
+            held_ms = max(took_ms, now_ms - claimed_ms)
+            yield Ended(biz_type_id, finished.error_class, is_dead, tried.lateness_ms, took_ms, held_ms)

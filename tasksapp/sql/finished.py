@@ -58,4 +58,6 @@ class Finished(NamedTuple):
     @property
     def has_failed(self) -> bool:
         """Whether there was an attempt, which failed. Faults on our side are none."""
-        return self.transition in {Transition.RETRY, Transition.GIVE_UP} and not self.system_errors
+        # One by one: a set would hash the transition, which takes Python longer.
+        transition = self.transition
+        return (transition is Transition.RETRY or transition is Transition.GIVE_UP) and not self.system_errors

@@ -78,36 +78,40 @@ def write_outcomes(outcomes: Sequence[Finished], *, now: datetime, worker: str, 
     if not outcomes:
         return set()
     if connections[using].vendor == "postgresql":
-        values: dict[str, Any] = {"outcomes": _json(outcomes), "now": now, "worker": worker}
-        ids = [outcome.job_id for outcome in outcomes]
+        ids = [str(outcome.job_id) for outcome in outcomes]
+        values: dict[str, Any] = {"outcomes": _json(outcomes, ids), "now": now, "worker": worker}
         lost = {row[0] for row in _WRITE.rows(connections[using], ids, values)}
         return {outcome.job_id for outcome in outcomes} - lost
     return _write_by_orm(outcomes, now=now, worker=worker, using=using)
 
 
-def _json(outcomes: Sequence[Finished]) -> str:
-    """The outcomes, each with the attempt that led to it."""
-    return json.dumps(
-        [
-            {
-                "id": str(outcome.job_id),
-                "token": outcome.token,
-                "status": outcome.status,
-                "next_run_at": None if outcome.next_run_at is None else outcome.next_run_at.isoformat(),
-                "counted": outcome.counted,
-                "system_errors": outcome.system_errors,
-                "last_error": outcome.last_error,
-                "failed": int(outcome.has_failed),
-                "error_class": outcome.error_class,
-                **({} if (tried := outcome.tried) is None else _of_attempt(tried)),
-            }
-            for outcome in outcomes
-        ]
-    )
+#: The same text for all: no search for circles, of which there are none, and no blanks.
+_encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 
-def _of_attempt(tried: Tried) -> dict[str, Any]:
-    return {**tried._asdict(), "started_at": tried.started_at.isoformat()}
+def _json(outcomes: Sequence[Finished], ids: Sequence[str]) -> str:
+    """The outcomes, each with the attempt that led to it; what is not said is NULL."""
+    rows = []
+    for job_id, outcome in zip(ids, outcomes, strict=True):
+        # One after the other: by names it would take Python twice as long.
+        _, token, transition, next_run_at, counted, system_errors, last_error, error_class, tried = outcome
+        row = {
+            "id": job_id,
+            "token": token,
+            "status": transition.target,
+            "counted": counted,
+            "system_errors": system_errors,
+            "last_error": last_error,
+            "failed": int(outcome.has_failed),
+            "error_class": error_class,
+        }
+        if next_run_at is not None:
+            row["next_run_at"] = next_run_at.isoformat()
+        if tried is not None:
+            row |= zip(Tried._fields, tried, strict=True)
+            row["started_at"] = tried.started_at.isoformat()
+        rows.append(row)
+    return _encode(rows)
 
 
 _ANY = UUID(int=0)

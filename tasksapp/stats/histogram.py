@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from math import log2
 
 #: Four buckets an octave; the first is for 0 ms, the last begins at 24 days and has all that is longer.
@@ -10,6 +11,7 @@ AN_OCTAVE = 4
 BUCKETS = 126
 
 
+@lru_cache(4_096)  # what is near in time is near in length
 def bucket_of(ms: float) -> int:
     """The bucket of a length of time; 0 for what is shorter than a millisecond."""
     if ms < 1:

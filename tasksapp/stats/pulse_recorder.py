@@ -67,10 +67,10 @@ class PulseCounts:
         minute, within = divmod(now_ms, _MINUTE_MS)
         second = within // 1_000
         with self._lock:
+            last: int | None = None
             for biz_type_id, error_class, is_dead, lateness_ms, duration_ms, held_ms in attempts:
-                counts = self._minutes.get((minute, biz_type_id))
-                if counts is None:
-                    counts = self._minutes[minute, biz_type_id] = defaultdict(int)
+                if biz_type_id != last:
+                    last, counts = biz_type_id, self._minutes.setdefault((minute, biz_type_id), defaultdict(int))
                 counts[(_FAILED, error_class) if error_class else (_SUCCEEDED, "")] += 1
                 counts[_LATENESS, bucket_of(lateness_ms)] += 1
                 counts[_DURATION, bucket_of(duration_ms)] += 1
