@@ -55,8 +55,6 @@ class _Reached:
         self.options = known
         self.clients: dict[float, redis.Redis] = {}
         self.lanes: dict[tuple[str, float], TimerLane] = {}
-        #: Lanes that this process has added to the queues that counts and autoscalers look at.
-        self.listed: set[TimerLane] = set()
 
     def client(self, timeout_seconds: float) -> redis.Redis:
         """The client that waits for so long."""
@@ -74,6 +72,8 @@ class _Reached:
         return found
 
 
+#: Lanes that this process has added to the queues that counts and autoscalers look at.
+_listed: set[TimerLane] = set()
 #: By Celery app: threads may have different ones.
 _by_app: dict[Any, _Reached] = {}
 
@@ -103,10 +103,9 @@ def list_once(lane: TimerLane) -> None:
 
     A worker adds it too, when it declares its queues; but where no worker has started yet, its timers count most.
     """
-    listed = _reached().listed
-    if lane not in listed:
+    if lane not in _listed:
         lane.client.sadd(directory(timer_prefix()), lane.name)
-        listed.add(lane)
+        _listed.add(lane)
 
 
 def patient_lane(name: str) -> TimerLane:
@@ -222,3 +221,4 @@ def try_again() -> None:
 def _follow_settings(*, setting: str, **_: Any) -> None:
     if setting.startswith("CELERY_BROKER"):
         _by_app.clear()
+        _listed.clear()

@@ -80,7 +80,7 @@ def _outcome(created: bool, replaced: bool, armed: bool | None, past_due: bool) 
 
 def _new_job(row: NewJob, *, now: datetime, biz_type: str) -> str:
     """A new job as JSON. Its body is shown as it was written: to decode and encode it again takes as long as it is."""
-    brought = {**row._asdict(), "body": "null", "next_run_at": row.due_at, "created_at": now, "updated_at": now}
+    brought = {**row._asdict(), "body": None, "next_run_at": row.due_at, "created_at": now, "updated_at": now}
     shown = _json([brought[name] if name in brought else FIRST_VALUES[name] for name in SHOWN], biz_type)
     # In the JSON of a text each quote has a backslash before it, so this is found nowhere else.
     return _encode(shown | _NO_BYTES).replace('"body":null', f'"body":{row.body}', 1)
@@ -89,7 +89,7 @@ def _new_job(row: NewJob, *, now: datetime, biz_type: str) -> str:
 def _json(values: Sequence[Any], biz_type: str) -> dict[str, Any]:
     shown = {"id": None, "biz_type": biz_type}
     for name, show, value in zip(NAMES, _SHOW, values, strict=True):
-        shown[name] = value if show is None else show(value)
+        shown[name] = value if show is None or value is None else show(value)
     return shown
 
 

@@ -33,8 +33,9 @@ def may_be_single(connection: Any) -> bool:
 
 def session_of(connection: Any) -> Any:
     """libpq's own connection, which was checked and opened as ``connection.cursor()`` does it."""
-    connection.close_if_health_check_failed()
-    connection.ensure_connection()
+    if connection.connection is None or not connection.health_check_done:
+        connection.close_if_health_check_failed()
+        connection.ensure_connection()
     connection.validate_thread_sharing()
     return connection.connection.pgconn
 
