@@ -27,7 +27,8 @@ def succeeded(job: RunningJob, *, tried: Tried) -> Finished:
 
 def without_exchange(tried: Tried) -> Tried:
     """The same attempt without what was sent and answered; when it was, how it went and how long it took are left."""
-    return tried._replace(request_line="", request_headers={}, response_headers={}, response_body="")
+    number, started_at, duration_ms, lateness_ms, status_code, *_ = tried  # _replace would take Python 1 µs
+    return Tried(number, started_at, duration_ms, lateness_ms, status_code, {}, "", tried.error, "", {})
 
 
 def failed(
