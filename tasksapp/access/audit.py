@@ -94,6 +94,10 @@ class Deed(TextChoices):
     OPERATION_STOPPED = "operation.stopped", _("operation is stopped")
     OPERATION_FAILED = "operation.failed", _("operation has failed")
 
+    TAKE_ALERT = "alert.take", _("take alert")
+    SILENCE = "alert.silence", _("silence alerts")
+    END_SILENCE = "alert.end_silence", _("end silence of alerts")
+
     QUEUE_RUN_NOW = "queue.run_now", _("run Celery messages now")
     QUEUE_RESCHEDULE = "queue.reschedule", _("move Celery messages to a time")
     QUEUE_TRANSFER = "queue.transfer", _("move Celery messages to a queue")

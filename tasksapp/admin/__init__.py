@@ -16,7 +16,7 @@ from tasksapp import models
 from tasksapp.admin.frame.page_entry import CeleryQueue, System
 
 if TYPE_CHECKING:
-    from tasksapp.admin.alert_admin import AlertAdmin
+    from tasksapp.admin.alerts.alert_admin import AlertAdmin
     from tasksapp.admin.api_keys.api_key_admin import ApiKeyAdmin
     from tasksapp.admin.audit.audit_entry_admin import AuditEntryAdmin
     from tasksapp.admin.biz_types.biz_type_admin import BizTypeAdmin
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AlertAdmin": (models.Alert, "alert_admin"),
+    "AlertAdmin": (models.Alert, "alerts.alert_admin"),
     "ApiKeyAdmin": (models.ApiKey, "api_keys.api_key_admin"),
     "AuditEntryAdmin": (models.AuditEntry, "audit.audit_entry_admin"),
     "BizTypeAdmin": (models.BizType, "biz_types.biz_type_admin"),

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from tasksapp.alerts.conditions import Condition, Judgement
 from tasksapp.alerts.sentences import LONGEST, in_messages_language, sentence_of
+from tasksapp.alerts.silences import active_silences
 from tasksapp.conf import options
 from tasksapp.models import Alert, AlertKind, AlertMessage
 
@@ -25,6 +26,7 @@ class What(StrEnum):
 
     BEGAN = "began"
     STAYS = "stays"
+    TAKEN = "taken"
     OVER = "over"
 
 
@@ -54,10 +56,12 @@ class AlertBook:
         rows = Alert.objects.using(self._using)
         open_alerts = {(alert.kind, alert.biz_type_id): alert for alert in rows.filter(ended_at=None)}
         wrong = {condition.key: condition for condition in judgement.conditions}
+        silences = active_silences(using=self._using, now=now) if wrong else []
         events: list[Event] = []
         for key, condition in wrong.items():
             alert = open_alerts.get(key) or self._begin(condition, now=now)
-            if alert is not None and (what := self._goes_on(alert, condition, now=now)) is not None:
+            quiet = any(silence.covers(*key) for silence in silences)
+            if alert is not None and (what := self._goes_on(alert, condition, quiet=quiet, now=now)) is not None:
                 events.append(Event(what, alert))
         for key, alert in open_alerts.items():
             if key not in wrong and alert.kind in judgement.kinds and self._ends(alert, now=now):
@@ -90,7 +94,7 @@ class AlertBook:
         )
         return made.first()
 
-    def _goes_on(self, alert: Alert, condition: Condition, *, now: datetime) -> What | None:
+    def _goes_on(self, alert: Alert, condition: Condition, *, quiet: bool, now: datetime) -> What | None:
         changed: dict[str, object] = {}
         if alert.clear_since is not None:
             changed["clear_since"] = None
@@ -100,8 +104,15 @@ class AlertBook:
         what = None
         # Each only where no other process was faster.
         if alert.told_at is None:
-            if now - alert.began_at >= condition.confirm and row.filter(told_at=None).update(told_at=now):
-                alert.told_at, what = now, What.BEGAN
+            confirmed = now - alert.began_at >= condition.confirm
+            if confirmed and row.filter(told_at=None).update(told_at=now, is_quiet=quiet):
+                alert.told_at, alert.is_quiet = now, quiet
+                what = None if quiet else What.BEGAN
+        elif quiet:
+            pass
+        elif alert.is_quiet:
+            if row.filter(is_quiet=True).update(is_quiet=False, told_at=now):
+                alert.told_at, alert.is_quiet, what = now, False, What.BEGAN
         elif _is_old(alert, now=now) and row.filter(reminded_at=alert.reminded_at).update(reminded_at=now):
             alert.reminded_at, what = now, What.STAYS
         if changed:
@@ -122,11 +133,14 @@ class AlertBook:
         if now - alert.clear_since < needed_calm(alert.returns):
             return False
         alert.ended_at, alert.recovery_told_at = alert.clear_since, now
-        return bool(row.update(ended_at=alert.clear_since, recovery_told_at=now))
+        # Of what began in a silence and is over nobody need hear at all.
+        return bool(row.update(ended_at=alert.clear_since, recovery_told_at=now)) and not alert.is_quiet
 
 
 def _is_old(alert: Alert, *, now: datetime) -> bool:
-    """Whether its owner is to be reminded of it."""
+    """Whether its owner is to be reminded of it: not where somebody sees to it."""
+    if alert.taken_at is not None:
+        return False
     told_at = alert.reminded_at or alert.told_at
     return told_at is not None and now - told_at >= timedelta(hours=options().alert_reminder_hours)
 

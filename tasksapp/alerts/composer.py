@@ -17,12 +17,15 @@ from django.utils.translation import ngettext
 from delayhub.secrecy import host_of
 from tasksapp.alerts.book import Event, What
 from tasksapp.alerts.sentences import in_messages_language, sentence_of
+from tasksapp.biz_types.owner_webhook import PostFormat, owner_webhook
 from tasksapp.biz_types.validation import mail_addresses
 from tasksapp.conf import options
-from tasksapp.models import Alert, AlertMessage, BizType
+from tasksapp.models import Alert, AlertKind, AlertMessage, BizType
 
 #: Alerts that one message names; it says how many more there are.
 NAMED = 50
+#: Biz types that one line names.
+NAMED_TOGETHER = 5
 #: As long as subjects are kept.
 LONGEST_SUBJECT = 300
 #: The ``type`` of what is posted to webhooks.
@@ -69,7 +72,18 @@ def compose(events: Iterable[Event], biz_types: Mapping[int, BizType], *, now: d
         for recipient in owner_of(biz_types.get(event.alert.biz_type_id)):
             by_recipient[recipient].append(event)
     with in_messages_language():
-        return [_composed(recipient, group, now=now) for recipient, group in by_recipient.items()]
+        return [
+            _composed(recipient, part, now=now)
+            for recipient, group in by_recipient.items()
+            for part in _parts(recipient, group)
+        ]
+
+
+def _parts(recipient: Recipient, events: Sequence[Event]) -> list[Sequence[Event]]:
+    """The events of each message: all in one, but for a pager, which must hear of each that begins and ends."""
+    if recipient.channel == Channel.MAIL or owner_webhook(recipient.address).form is not PostFormat.PAGERDUTY:
+        return [events]
+    return [events[begin : begin + NAMED] for begin in range(0, len(events), NAMED)]
 
 
 def compose_test(recipient: Recipient, *, biz_type: BizType | None, by: str, now: datetime) -> Composed:
@@ -89,11 +103,11 @@ def compose_test(recipient: Recipient, *, biz_type: BizType | None, by: str, now
 
 
 def _composed(recipient: Recipient, events: Sequence[Event], *, now: datetime) -> Composed:
-    alerts = [event.alert for event in events]
+    alerts, causes = [event.alert for event in events], _causes(events)
     return Composed(
         recipient=recipient,
-        subject=_subject(events),
-        text=_text(events),
+        subject=_subject(causes),
+        text=_text(causes),
         payload={
             "type": ALERTS,
             "timestamp": now.isoformat(),
@@ -103,36 +117,56 @@ def _composed(recipient: Recipient, events: Sequence[Event], *, now: datetime) -
     )
 
 
-def _subject(events: Sequence[Event]) -> str:
-    if len(events) == 1:
-        return f"[DelayHub] {_line(events[0])}"
-    over = sum(event.what is What.OVER for event in events)
-    words = {"number": f"{len(events):,}", "over": f"{over:,}", "wrong": f"{len(events) - over:,}"}
+def _causes(events: Sequence[Event]) -> list[Sequence[Event]]:
+    """The events of one cause together: a receiver that is down for several biz types is said once."""
+    found: dict[Any, list[Event]] = defaultdict(list)
+    for event in events:
+        host = event.alert.facts.get("host") if event.alert.kind == AlertKind.BREAKER_OPEN else None
+        found[(event.what, host, event.alert.taken_by) if host else id(event)].append(event)
+    return list(found.values())
+
+
+def _subject(causes: Sequence[Sequence[Event]]) -> str:
+    if len(causes) == 1:
+        return f"[DelayHub] {_line(causes[0])}"
+    over = sum(events[0].what is What.OVER for events in causes)
+    words = {"number": f"{len(causes):,}", "over": f"{over:,}", "wrong": f"{len(causes) - over:,}"}
     if not over:
-        return "[DelayHub] " + ngettext("%(number)s alert", "%(number)s alerts", len(events)) % words
-    if over == len(events):
+        return "[DelayHub] " + ngettext("%(number)s alert", "%(number)s alerts", len(causes)) % words
+    if over == len(causes):
         return "[DelayHub] " + _("%(number)s alerts are over") % words
     return "[DelayHub] " + _("%(wrong)s alerts, and %(over)s are over") % words
 
 
-def _line(event: Event) -> str:
+def _line(events: Sequence[Event]) -> str:
+    """The events of one cause in a line."""
+    event = events[0]
     sentence = sentence_of(event.alert.kind, event.alert.facts)
+    if len(events) > 1:
+        codes = [str(each.alert.facts.get("biz_type", "?")) for each in events]
+        more = f" (+{len(codes) - NAMED_TOGETHER})" if len(codes) > NAMED_TOGETHER else ""
+        sentence = _("%(biz_types)s: their receiver %(host)s is down. Their jobs wait until it answers.") % {
+            "biz_types": ", ".join(codes[:NAMED_TOGETHER]) + more,
+            "host": event.alert.facts["host"],
+        }
     match event.what:
         case What.STAYS:
             return _("Still: %(sentence)s") % {"sentence": sentence}
         case What.OVER:
             return _("Over: %(sentence)s") % {"sentence": sentence}
+        case What.TAKEN:
+            return _("%(person)s sees to it: %(sentence)s") % {"person": event.alert.taken_by, "sentence": sentence}
     if event.alert.returns:
         return _("Again: %(sentence)s") % {"sentence": sentence}
     return sentence
 
 
-def _text(events: Sequence[Event]) -> str:
-    parts = [f"{_line(event)}\n{_when(event)}" for event in events[:NAMED]]
-    if len(events) > NAMED:
-        more = len(events) - NAMED
+def _text(causes: Sequence[Sequence[Event]]) -> str:
+    parts = [f"{_line(events)}\n{_when(events[0])}" for events in causes[:NAMED]]
+    if len(causes) > NAMED:
+        more = len(causes) - NAMED
         parts.append(ngettext("And %(number)s more.", "And %(number)s more.", more) % {"number": f"{more:,}"})
-    if any(event.alert.returns and event.what is not What.OVER for event in events):
+    if any(event.alert.returns and event.what is not What.OVER for events in causes for event in events):
         minutes = max(1, round(options().alert_calm_seconds / 60))
         parts.append(
             ngettext(
@@ -176,6 +210,7 @@ def _as_json(event: Event) -> dict[str, Any]:
         "began_at": alert.began_at.isoformat(),
         "ended_at": None if alert.ended_at is None else alert.ended_at.isoformat(),
         "returns": alert.returns,
+        "taken_by": alert.taken_by or None,
     }
 
 

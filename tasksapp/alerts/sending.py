@@ -14,10 +14,12 @@ from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 
 from tasksapp.alerts.composer import Channel, Composed
+from tasksapp.alerts.post_format import bodies
+from tasksapp.biz_types.owner_webhook import owner_webhook
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.callback import Target
-from tasksapp.delivery.outcomes import Delivered, GiveUp, Retry, Returned
+from tasksapp.delivery.outcomes import GiveUp, Retry, Returned
 from tasksapp.delivery.single_callback import send_single
 
 #: How long a mail server or a receiver may take to answer.
@@ -65,22 +67,23 @@ def _message_id(uid: UUID) -> str:
 
 
 async def _post(message: Composed, secrets: Sequence[str]) -> str:
-    now, address = options(), message.recipient.address
-    result = await send_single(
-        Target(
-            biz_type="delayhub.alerts",
-            url=address,
-            host=urlsplit(address).netloc,
-            secrets=tuple(secrets),
-            timeout_seconds=SECONDS,
-        ),
-        json.dumps(message.payload, ensure_ascii=False).encode(),
-        message_id=str(message.uid),
-        guard=AddressGuard(now.allowed_networks),
-        response_bytes=now.response_bytes,
+    known, address = options(), owner_webhook(message.recipient.address)
+    target = Target(
+        biz_type="delayhub.alerts",
+        url=address.url,
+        host=urlsplit(address.url).netloc,
+        secrets=tuple(secrets),
+        timeout_seconds=SECONDS,
     )
-    match result.outcome:
-        case Delivered():
-            return ""
-        case Retry(reason=reason) | GiveUp(reason=reason) | Returned(reason=reason):
-            return reason
+    for body in bodies(address, subject=message.subject, text=message.text, payload=message.payload):
+        result = await send_single(
+            target,
+            json.dumps(body, ensure_ascii=False).encode(),
+            message_id=str(message.uid),
+            guard=AddressGuard(known.allowed_networks),
+            response_bytes=known.response_bytes,
+        )
+        match result.outcome:
+            case Retry(reason=reason) | GiveUp(reason=reason) | Returned(reason=reason):
+                return reason
+    return ""

@@ -12,8 +12,8 @@ from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.validators import validate_email
 
 from delayhub.webhooks.signature import BadSecret, key_of
+from tasksapp.biz_types.owner_webhook import owner_webhook
 from tasksapp.conf import options
-from tasksapp.delivery.address_guard import AddressGuard
 
 _HINT = "docs/run/alerts.md has an example."
 
@@ -29,7 +29,7 @@ def check_owner(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> lis
         return []  # another check reports that
     wrong = {"OWNER_MAIL": _about_mail(known.owner_mail), "OWNER_URL": None, "OWNER_SECRET": None}
     if known.owner_url:
-        wrong["OWNER_URL"] = AddressGuard(known.allowed_networks).complaint(known.owner_url)
+        wrong["OWNER_URL"] = owner_webhook(known.owner_url).complaint
     if known.owner_secret:
         wrong["OWNER_SECRET"] = _about_secret(known.owner_secret)
     return [

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from delayhub.webhooks.signature import key_of
 from tasksapp.biz_types.allowed_tasks import attempts_complaint, queue_complaint, task_complaint
 from tasksapp.biz_types.follow_ups import follow_up_loop
+from tasksapp.biz_types.owner_webhook import owner_webhook
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.host_patterns import host_patterns
@@ -219,7 +220,7 @@ def _about_owner(biz_type: BizType) -> dict[str, str]:
             found["owner_mail"] = _("%(address)s is no mail address; write commas between several.") % {
                 "address": address
             }
-    message = AddressGuard(options().allowed_networks).complaint(biz_type.owner_url) if biz_type.owner_url else None
+    message = owner_webhook(biz_type.owner_url).complaint if biz_type.owner_url else None
     return found | ({"owner_url": message} if message else {})
 
 

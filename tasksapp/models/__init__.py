@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasksapp.models.alert import Alert, AlertKind, AlertMessage, AlertWatch
+from tasksapp.models.alert import Alert, AlertKind, AlertMessage, AlertSilence, AlertWatch
 from tasksapp.models.api_key import ApiKey, Scope
 from tasksapp.models.attempt import Attempt
 from tasksapp.models.audit_entry import AuditEntry
@@ -27,6 +27,7 @@ __all__ = [
     "Alert",
     "AlertKind",
     "AlertMessage",
+    "AlertSilence",
     "AlertWatch",
     "ApiKey",
     "Attempt",

@@ -1,4 +1,4 @@
-"""Alert: something that is wrong now, or was; the messages about alerts, and which process watches for them."""
+"""Alert: something that is wrong now, or was; messages about alerts, silences, and which process watches for them."""
 
 from __future__ import annotations
 
@@ -35,6 +35,18 @@ class Alert(models.Model):
     told_at = models.DateTimeField(_("told at"), null=True, blank=True)
     reminded_at = models.DateTimeField(_("reminded at"), null=True, blank=True)
     recovery_told_at = models.DateTimeField(_("recovery told at"), null=True, blank=True)
+    is_quiet = models.BooleanField(
+        default=False, db_default=False, editable=False, help_text="It began in a silence, and nobody was told yet."
+    )
+    taken_by = models.CharField(
+        _("taken by"),
+        max_length=150,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Who sees to it: no more reminders."),
+    )
+    taken_at = models.DateTimeField(_("taken at"), null=True, blank=True)
     clear_since = models.DateTimeField(null=True, blank=True, editable=False)
     returns = models.PositiveIntegerField(
         _("returns"), default=0, db_default=0, help_text=_("How often it came back soon after it was over.")
@@ -61,6 +73,32 @@ class Alert(models.Model):
     def is_open(self) -> bool:
         """Whether it is wrong still."""
         return self.ended_at is None
+
+
+class AlertSilence(models.Model):
+    """For some time nobody is told of what begins: of one kind or all, of one biz type or the whole site and all."""
+
+    kind = models.CharField(_("kind"), max_length=40, blank=True, choices=AlertKind, help_text=_("Empty: all kinds."))
+    biz_type_id = models.BigIntegerField(
+        _("biz type id"), null=True, blank=True, help_text=_("0: the site itself; empty: the site and all biz types.")
+    )
+    began_at = models.DateTimeField(_("began at"))
+    until = models.DateTimeField(_("until"))
+    by = models.CharField(_("by"), max_length=150)
+    reason = models.CharField(_("reason"), max_length=500)
+
+    class Meta:
+        db_table = "delayhub_alert_silence"
+        ordering = ["until", "id"]
+        verbose_name = _("silence of alerts")
+        verbose_name_plural = _("silences of alerts")
+
+    def __str__(self) -> str:
+        return f"{self.kind or 'all'} {self.biz_type_id if self.biz_type_id is not None else 'everywhere'}"
+
+    def covers(self, kind: str, biz_type_id: int) -> bool:
+        """Whether an alert of that kind and biz type is one of which nobody is told."""
+        return self.kind in ("", kind) and self.biz_type_id in (None, biz_type_id)
 
 
 class AlertMessage(models.Model):

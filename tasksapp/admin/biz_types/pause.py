@@ -3,78 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
 
-from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from tasksapp.admin.biz_types.pages import BizTypePages
-from tasksapp.admin.frame.fields import reason_field
 from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of, row_number
+from tasksapp.admin.frame.until_form import UntilForm
 from tasksapp.biz_types import verbs
 from tasksapp.models import UNTIL_RESUMED, BizType
 
 #: The parameter that names the biz types of one page, and how many there may be.
 IDS, MOST = "ids", 200
-#: The choices of an end that are no length of time.
-RESUMED, AT = "resumed", "at"
+#: The choice of an end that is no length of time.
+RESUMED = "resumed"
 
 
-class PauseForm(forms.Form):
-    """Until when, and why."""
+class PauseForm(UntilForm):
+    """Until when, or until somebody resumes it, and why."""
 
-    length = forms.ChoiceField(
-        label=gettext_lazy("For how long"),
-        choices=[
-            (RESUMED, gettext_lazy("until somebody resumes it")),
-            ("900", gettext_lazy("15 minutes")),
-            ("3600", gettext_lazy("1 hour")),
-            ("14400", gettext_lazy("4 hours")),
-            ("86400", gettext_lazy("1 day")),
-            (AT, gettext_lazy("until the time below")),
-        ],
-    )
-    until = forms.DateTimeField(
-        label=gettext_lazy("Until"),
-        required=False,
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-    )
-    reason = reason_field(
-        gettext_lazy("Why"), gettext_lazy("Everybody reads it who asks why jobs wait, such as: db move."), required=True
-    )
-
-    def clean(self) -> dict[str, Any]:
-        """The fields; an end must lie ahead."""
-        cleaned: dict[str, Any] = super().clean() or {}
-        if cleaned.get("length") == AT and "until" not in self.errors:
-            until = cleaned.get("until")
-            if until is None:
-                self.add_error("until", _("Give the time, or choose another length."))
-            elif not timezone.now() < until < UNTIL_RESUMED:
-                self.add_error("until", _("This must be a time that is still to come."))
-        return cleaned
+    reason_help = gettext_lazy("Everybody reads it who asks why jobs wait, such as: db move.")
+    lengths = [(RESUMED, gettext_lazy("until somebody resumes it")), *UntilForm.lengths]
 
     @property
     def ends(self) -> datetime:
         """When the pause ends."""
-        match self.cleaned_data["length"]:
-            case "resumed":
-                return UNTIL_RESUMED
-            case "at":
-                until: datetime = self.cleaned_data["until"]
-                return until
-            case seconds:
-                return timezone.now() + timedelta(seconds=int(seconds))
+        return UNTIL_RESUMED if self.cleaned_data["length"] == RESUMED else super().ends
 
 
 class Pausing(BizTypePages):

@@ -98,7 +98,10 @@ HELP = {
     "retention": format_lazy("{} {}", _("Then they are deleted; empty for always."), _SPAN),
     "lane": _("Which workers serve it: those that have this lane in their -Q."),
     "owner_mail": _("Alerts go to these addresses, with commas between them. Empty: to the owner of the site."),
-    "owner_url": _("Alerts are posted there too, signed: http:// or https://."),
+    "owner_url": _(
+        "Alerts are posted there too, signed: https://…; or to a chat or pager: slack+https://…, teams+https://…,"
+        " pagerduty+https://KEY@…."
+    ),
 }
 
 #: By field, its unit and the step of its arrows.

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from tasksapp.alerts.book import AlertBook, What, names_of, needed_calm
+from tasksapp.alerts.book import What, names_of, needed_calm
 from tasksapp.alerts.conditions import Condition, Judgement
 from tasksapp.models import Alert, AlertKind
+from tests.integration.tasksapp.alert_story import BEGIN, KINDS, Story
 
 pytestmark = pytest.mark.django_db
-
-BEGIN = datetime(2026, 11, 22, 10, tzinfo=UTC)
-KINDS = frozenset({AlertKind.REDIS_AWAY})
-
-
-class Story:
-    """One book, turn by turn: ``at(12, wrong=True)`` is what is to be said 12 seconds after the beginning."""
-
-    def __init__(self, kind: AlertKind = AlertKind.REDIS_AWAY, **facts: Any) -> None:
-        self.book = AlertBook(using="default")
-        self.kind, self.facts = kind, facts
-
-    def at(self, seconds: float, *, wrong: bool, kinds: frozenset[AlertKind] = KINDS) -> list[What]:
-        conditions = [Condition(kind=self.kind, facts=self.facts)] if wrong else []
-        now = BEGIN + timedelta(seconds=seconds)
-        return [event.what for event in self.book.apply(Judgement(conditions=conditions, kinds=kinds), now=now)]
 
 
 def test_a_fault_that_lasts_is_said_once_and_its_end_once() -> None:

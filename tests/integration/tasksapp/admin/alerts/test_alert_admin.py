@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.core import mail
 from django.db import connection
 from django.test import Client
@@ -23,14 +23,6 @@ PAGE = "/admin/tasksapp/alert/"
 
 def text_of(page: bytes) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.decode()))
-
-
-def viewer() -> Client:
-    user = User.objects.create_user("eve", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="view_job"))
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def test_the_page_says_what_is_wrong_and_what_was_sent_and_hides_what_is_secret(person: Client) -> None:
@@ -52,22 +44,6 @@ def test_without_alerts_it_says_so(person: Client) -> None:
     assert "Nothing is wrong." in page
     assert "The site has no owner" in page
     assert "Messages have no links" in page
-
-
-def test_the_overview_names_open_alerts(person: Client) -> None:
-    store_scene()
-
-    page = text_of(person.get("/admin/tasksapp/").content)
-
-    assert "order.close: its receiver shop.example is down." in page
-    assert "All alerts" in page
-
-
-def test_a_blip_is_on_the_page_and_not_on_the_overview(person: Client) -> None:
-    Alert.objects.create(kind=AlertKind.REDIS_AWAY, began_at=timezone.now(), sentence="away")
-
-    assert "not sent yet: it may be a blip" in text_of(person.get(PAGE).content)
-    assert "All alerts" not in text_of(person.get("/admin/tasksapp/").content)
 
 
 def test_a_test_message_goes_to_the_owner_who_is_chosen(person: Client, settings: Any) -> None:
@@ -98,13 +74,11 @@ def test_without_an_owner_a_test_says_so(person: Client, value: str) -> None:
     assert "There is no owner to send to" in text_of(said.content)
 
 
-def test_a_viewer_may_look_and_not_send() -> None:
-    client = viewer()
-
-    assert client.get(PAGE).status_code == 200
-    assert "Send a test message" not in client.get(PAGE).content.decode()
-    assert client.post(f"{PAGE}test/").status_code == 403
-    assert client.get(f"{PAGE}test/").status_code == 405
+def test_a_viewer_may_look_and_not_send(viewer: Client) -> None:
+    assert viewer.get(PAGE).status_code == 200
+    assert "Send a test message" not in viewer.get(PAGE).content.decode()
+    assert viewer.post(f"{PAGE}test/").status_code == 403
+    assert viewer.get(f"{PAGE}test/").status_code == 405
 
 
 def test_a_person_without_rights_sees_nothing() -> None:

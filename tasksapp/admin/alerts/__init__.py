@@ -1,0 +1,1 @@
+"""Alerts in the admin: the page that lists them, and silences."""

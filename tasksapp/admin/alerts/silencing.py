@@ -1,0 +1,154 @@
+"""Silencing and taking alerts: a page that asks why and until when, and buttons of the page of alerts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import router
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tasksapp.access.permissions import PAUSE
+from tasksapp.admin.frame.fragments import address, clock_time
+from tasksapp.admin.frame.own_page import own_page
+from tasksapp.admin.frame.page_entry import PageEntry
+from tasksapp.admin.frame.requests import actor_of
+from tasksapp.admin.frame.until_form import UntilForm
+from tasksapp.alerts.silences import active_silences, end_silence, silence
+from tasksapp.alerts.taking import take
+from tasksapp.models import Alert, AlertKind, AlertSilence, BizType
+
+#: Biz types that the form offers.
+MOST_OFFERED = 1_000
+#: What a silence is about where it is about no biz type.
+EVERYTHING, SITE = "", "site"
+
+
+class SilenceForm(UntilForm):
+    """Of whose alerts nobody is told, until when, and why."""
+
+    reason_help = gettext_lazy("Everybody reads it who sees the alerts, such as: the shop moves.")
+
+    about = forms.ChoiceField(label=gettext_lazy("Alerts of"), required=False)
+    kind = forms.ChoiceField(
+        label=gettext_lazy("Kind"), required=False, choices=[("", gettext_lazy("all kinds")), *AlertKind.choices]
+    )
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        offered = BizType.objects.select_related("tenant").order_by("code")[:MOST_OFFERED]
+        self.fields["about"].choices = [  # type: ignore[attr-defined]  # of a ChoiceField
+            (EVERYTHING, _("the site and all biz types")),
+            (SITE, _("the site itself")),
+            *((str(biz_type.pk), biz_type.label) for biz_type in offered),
+        ]
+
+
+class Silencing(PageEntry):
+    """The part of the page of alerts that silences and takes them."""
+
+    def silencing_urls(self) -> list[URLPattern]:
+        """The page, and what the buttons post to."""
+        wrap = self.admin_site.admin_view
+        return [
+            path("silence/", wrap(self.silence_view), name="tasksapp_alert_silence"),
+            path("silence/<int:pk>/end/", wrap(self.end_view), name="tasksapp_alert_silence_end"),
+            path("<int:pk>/take/", wrap(self.take_view), name="tasksapp_alert_take"),
+        ]
+
+    def silence_view(self, request: HttpRequest) -> HttpResponse:
+        """Asks why and until when. Raises PermissionDenied for people who may not pause biz types."""
+        self._require_silence(request)
+        form = SilenceForm(
+            request.POST or None,
+            initial={"about": request.GET.get("about", EVERYTHING), "kind": request.GET.get("kind", "")},
+        )
+        if request.method == "POST" and form.is_valid():
+            about = form.cleaned_data["about"]
+            biz_type = BizType.objects.filter(pk=about).first() if about not in (EVERYTHING, SITE) else None
+            silence(
+                biz_type=biz_type,
+                site_only=about == SITE,
+                kind=form.cleaned_data["kind"],
+                until=form.ends,
+                by=actor_of(request),
+                reason=form.cleaned_data["reason"],
+            )
+            messages.success(
+                request, _("Nobody is told of such alerts until %(time)s.") % {"time": clock_time(form.ends)}
+            )
+            return self._back()
+        return own_page(
+            request,
+            site=self.admin_site,
+            template="tasksapp/admin/alert_silence.html",
+            title=_("Silence alerts"),
+            context={"form": form, "back": address("tasksapp_alert_changelist", site=self.admin_site.name)},
+        )
+
+    def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Ends a silence. Raises PermissionDenied, or Http404 where there is none."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        self._require_silence(request)
+        row = AlertSilence.objects.filter(pk=pk).first()
+        if row is None:
+            raise Http404
+        if end_silence(row, by=actor_of(request)):
+            messages.success(request, _("The silence is over: owners are told again."))
+        return self._back()
+
+    def take_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Notes that this person sees to an alert, and tells its owner. Raises PermissionDenied or Http404."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        self._require_silence(request)
+        alert = Alert.objects.filter(pk=pk).first()
+        if alert is None:
+            raise Http404
+        if not take(alert, by=actor_of(request)):
+            messages.warning(request, _("It is over, or somebody sees to it already."))
+        return self._back()
+
+    def may_silence(self, request: HttpRequest) -> bool:
+        """Whether the person may silence and take alerts: who may pause biz types."""
+        return self.may_view(request) and request.user.has_perm(PAUSE)
+
+    def silence_rows(self) -> list[dict[str, Any]]:
+        """The silences that are not over, as the page shows them."""
+        found = active_silences(using=router.db_for_read(AlertSilence), now=timezone.now())
+        codes = BizType.objects.select_related("tenant").in_bulk([row.biz_type_id for row in found if row.biz_type_id])
+        return [
+            {
+                "pk": row.pk,
+                "about": _about(row, codes),
+                "kind": row.get_kind_display() if row.kind else _("all kinds"),
+                "until": clock_time(row.until),
+                "by": row.by,
+                "reason": row.reason,
+                "end_url": address("tasksapp_alert_silence_end", row.pk, site=self.admin_site.name),
+            }
+            for row in found
+        ]
+
+    def _require_silence(self, request: HttpRequest) -> None:
+        self.require_view(request)
+        if not self.may_silence(request):
+            raise PermissionDenied
+
+    def _back(self) -> HttpResponseRedirect:
+        return HttpResponseRedirect(address("tasksapp_alert_changelist", site=self.admin_site.name))
+
+
+def _about(row: AlertSilence, codes: dict[int, BizType]) -> str:
+    if row.biz_type_id is None:
+        return _("the site and all biz types")
+    if not row.biz_type_id:
+        return _("the site itself")
+    return codes[row.biz_type_id].label if row.biz_type_id in codes else str(row.biz_type_id)
