@@ -103,8 +103,8 @@ class BizType:
     method: Method
     #: http:// or https://, where callbacks go. None: this key may not see it.
     url: str | None
-    #: Where a job may lead by a URL of its own. None: this key may not see it, or the site is older.
-    url_hosts: str | None = None
+    #: Where a job may lead by a URL of its own. None: this key may not see it.
+    url_hosts: str | None
     #: Extra headers, a JSON object of strings. None: this key may not see it.
     headers: Mapping[str, str] | None
     auth: Auth

@@ -20,7 +20,6 @@ from tasksapp.errors import InvalidJob
 from tasksapp.jobs.validation import utc_moment
 from tasksapp.models import Job, Status
 from tasksapp.models.code import is_code
-from tasksapp.models.error_class import NO_CLASS
 from tasksapp.sql.begins_with import BeginsWith
 
 #: Ids that one filter may name.
@@ -36,7 +35,7 @@ class JobFilter:
     Args:
         status: where they stand; None for any.
         biz_type: the label of their biz type, which is its code in the default tenant; '' for any.
-        error_class: the kind of their last error; ``NO_CLASS`` for those that have none; '' for any.
+        error_class: the kind of their last error; '' for any.
         biz_id: their whole business key, or the beginning of it with ``*`` behind; '' for any.
         flow_key: their whole flow key; '' for any.
         ids: their ids, ``MOST_IDS`` at most; empty for any.
@@ -91,7 +90,7 @@ class JobFilter:
         if self.biz_type:
             found &= labelled(self.biz_type, path="biz_type")
         if self.error_class:
-            found &= Q(error_class="" if self.error_class == NO_CLASS else self.error_class)
+            found &= Q(error_class=self.error_class)
         if self.biz_id.endswith("*"):
             found &= Q(BeginsWith("biz_id", self.biz_id[:-1]))
         elif self.biz_id:

@@ -25,14 +25,10 @@ RESOLVED = "resolved"
 #: The kind of a job whose own time to begin an attempt was over.
 EXPIRED = "expired"
 
-#: What filters say for jobs without a key: those that died before kinds were noted.
-NO_CLASS = "none"
-
 #: What the keys of the two families begin with.
 HTTP, TASK = "http.", "task."
 
 _WORDS: dict[str, str | Promise] = {
-    "": gettext_lazy("no kind noted"),
     Failure.REFUSED: gettext_lazy("connection refused"),
     Failure.UNREACHABLE: gettext_lazy("host not reachable"),
     Failure.TIMEOUT: gettext_lazy("timeout"),
@@ -58,7 +54,7 @@ _WORDS: dict[str, str | Promise] = {
 }
 
 #: The closed list, without the two families.
-ERROR_CLASSES = tuple(key for key in _WORDS if key)
+ERROR_CLASSES = tuple(_WORDS)
 
 
 def error_class_label(error_class: str) -> str:
@@ -67,7 +63,7 @@ def error_class_label(error_class: str) -> str:
         return _("HTTP %(status)s") % {"status": error_class.removeprefix(HTTP)}
     if error_class.startswith(TASK):
         return _("task raised %(exception)s") % {"exception": error_class.removeprefix(TASK)}
-    return str(_WORDS.get("" if error_class == NO_CLASS else error_class, error_class))
+    return str(_WORDS.get(error_class, error_class))
 
 
 def task_error_class(exception: str) -> str:

@@ -24,7 +24,7 @@ class Issue(NamedTuple):
 
     Args:
         biz_type: the biz type.
-        error_class: the kind of their error; '' for jobs that died before kinds were noted.
+        error_class: the kind of their error.
         dead: how many there are.
         first_at: when the first of those that are left died.
         last_at: when the last of them died.

@@ -75,7 +75,7 @@ def _in_words(name: str, value: Any) -> str:
     if name in BODIES and isinstance(value, dict):
         return _body(value)
     time = _time(value) if name.endswith(("_at", "_until")) else None
-    # Entries of earlier releases hold whole addresses.
+    # An entry may be older than the mark of its column.
     return shown_text(name, str(value)) if time is None else _shown_time(time)
 
 

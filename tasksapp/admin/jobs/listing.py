@@ -191,7 +191,7 @@ def _error_classes(search: JobSearch) -> list[tuple[str, str, bool]]:
     if search.tab.name != "dead":
         return []
     here = search.job_filter.error_class
-    known = set(DeadCount.objects.exclude(error_class="").values_list("error_class", flat=True).distinct())
+    known = set(DeadCount.objects.values_list("error_class", flat=True).distinct())
     return [(one, error_class_label(one), one == here) for one in sorted(known | ({here} if here else set()))]
 
 

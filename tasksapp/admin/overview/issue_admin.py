@@ -81,9 +81,7 @@ class IssueAdmin(PageEntry):
             "earlier": _query(chosen, page=page.number - 1) if page.has_previous() else "",
             "later": _query(chosen, page=page.number + 1) if page.has_next() else "",
             "codes": sorted({issue.biz_type.label for issue in every}),
-            "error_classes": sorted(
-                {(issue.error_class, error_class_label(issue.error_class)) for issue in every if issue.error_class}
-            ),
+            "error_classes": sorted({(issue.error_class, error_class_label(issue.error_class)) for issue in every}),
             "times": [("hour", _("in the last hour")), ("day", _("in the last day")), ("week", _("in the last week"))],
             "chosen": chosen,
             "is_filtered": any(chosen.values()),

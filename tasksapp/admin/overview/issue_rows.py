@@ -28,7 +28,7 @@ from tasksapp.admin.frame.fragments import (
 from tasksapp.admin.frame.masking import masked_body
 from tasksapp.biz_types.breaker import Breaker
 from tasksapp.models import Attempt, Job
-from tasksapp.models.error_class import NO_CLASS, error_class_label
+from tasksapp.models.error_class import error_class_label
 from tasksapp.stats.issues import Issue
 
 #: Characters of an answer that are shown.
@@ -94,7 +94,7 @@ def issue_rows(
     rows = []
     for issue in issues:
         biz_type = issue.biz_type
-        chosen = {"biz_type": biz_type.label, "error_class": issue.error_class or NO_CLASS}
+        chosen = {"biz_type": biz_type.label, "error_class": issue.error_class}
         dead = {"status": "dead", **chosen}
         sample = issue.sample_job_id
         is_called = biz_type.target == biz_type.Target.HTTP

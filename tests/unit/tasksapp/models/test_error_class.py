@@ -16,8 +16,6 @@ from tasksapp.models.error_class import ERROR_CLASSES, LENGTH, error_class_label
         ("task.ValueError", "task raised ValueError"),
         ("refused", "connection refused"),
         ("max_age", "longest age used up"),
-        # a job of the release before
-        ("", "no kind noted"),
         # a job of the release after
         ("brand_new", "brand_new"),
     ],

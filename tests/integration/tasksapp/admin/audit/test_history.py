@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.auth.models import User
+from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
@@ -89,19 +88,6 @@ def test_a_deleted_key_is_recorded(person: Client) -> None:
     person.post(reverse("admin:tasksapp_apikey_delete", args=[row.pk]), {"post": "yes"})
 
     assert AuditEntry.objects.get().what == "checkout (dh_abc…)"
-
-
-def test_what_django_logged_before_there_was_an_audit_is_not_lost(person: Client, biz_type: BizType) -> None:
-    user = User.objects.get()
-    rows = BizType.objects.filter(pk=biz_type.pk)
-    LogEntry.objects.log_actions(user.pk, rows, CHANGE, change_message="an old change", single_object=True)
-    verbs.pause(biz_type, by=ADA)
-    LogEntry.objects.log_actions(user.pk, rows, CHANGE, change_message="the same again", single_object=True)
-
-    page = history(person, biz_type)
-
-    assert "an old change" in page
-    assert "the same again" not in page
 
 
 def test_a_long_history_has_pages(person: Client, biz_type: BizType, django_assert_max_num_queries: Any) -> None:

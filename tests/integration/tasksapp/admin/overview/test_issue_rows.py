@@ -23,14 +23,13 @@ def test_only_callbacks_can_be_tested_and_old_issues_have_no_times(
     biz_type.target = target
     request = RequestFactory().get("/")
     request.user = admin_user
-    issue = Issue(biz_type, "", 44_667, None, None, 0, None, None)
+    issue = Issue(biz_type, "lost", 44_667, None, None, 0, None, None)
 
     (row,) = issue_rows([issue], request=request, site="admin", breakers={}, now=timezone.now())
 
     assert (row.dead, row.first, row.last, row.today, row.share, row.sample_url) == ("44,667", "", "", "", "-", "")
-    assert row.error == "no kind noted"
-    # a filter without a class would mean all dead jobs
-    assert "error_class=none" in row.jobs_url
-    assert row.redrive_url.endswith("error_class=none")
-    assert row.drop_url.endswith("error_class=none")
+    assert row.error == "worker lost"
+    assert "error_class=lost" in row.jobs_url
+    assert row.redrive_url.endswith("error_class=lost")
+    assert row.drop_url.endswith("error_class=lost")
     assert bool(row.test_url) == (target == BizType.Target.HTTP)

@@ -29,7 +29,7 @@ def test_placeholders_stand_where_secrets_were() -> None:
     assert MASK not in command
 
 
-def test_an_attempt_of_an_earlier_release_has_no_command() -> None:
+def test_an_attempt_whose_request_was_not_kept_has_no_command() -> None:
     assert curl("", {}, "null") == ""
 
 
