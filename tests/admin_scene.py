@@ -12,6 +12,7 @@ from tasksapp.models import (
     Alert,
     AlertKind,
     AlertMessage,
+    AlertSilence,
     Attempt,
     AuditEntry,
     BizType,
@@ -125,6 +126,10 @@ def store_alerts(now: datetime, *, closing: BizType) -> None:
     died = Alert.objects.create(
         kind=AlertKind.DEAD, biz_type_id=closing.pk, began_at=now - HOUR, told_at=now - HOUR, facts=about,
         sentence="jobs die",
+    )  # fmt: skip
+    AlertSilence.objects.create(
+        kind=AlertKind.OVERDUE, biz_type_id=closing.pk, began_at=now - HOUR, until=now + HOUR, by="ada",
+        reason="stock count",
     )  # fmt: skip
     over = Alert.objects.create(
         kind=AlertKind.REDIS_AWAY, began_at=now - 5 * HOUR, told_at=now - 5 * HOUR, ended_at=now - 4 * HOUR,

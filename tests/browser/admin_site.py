@@ -119,6 +119,7 @@ def pages(scene: Scene) -> dict[str, str]:
         "biz-type-history": admin("tasksapp_biztype_history", scene.closing.pk),
         "biz-type-delete": admin("tasksapp_biztype_delete", scene.closing.pk),
         "alerts": admin("tasksapp_alert_changelist"),
+        "alert-silence": admin("tasksapp_alert_silence"),
         "biz-type-general": admin("tasksapp_biztype_change", scene.closing.pk, query="tab=general"),
         "biz-type-retries": admin("tasksapp_biztype_change", scene.closing.pk, query="tab=retries"),
         "issues": admin("tasksapp_deadcount_changelist"),

@@ -76,7 +76,7 @@ PICTURES = {
     "redrive": Picture("operation-planned", 750, ("timeout", "2,600")),
     "operation": Picture("operation-running", 800, ("Runs: 12,300 of 42,000 jobs, 73.6 a second.",)),
     "job": Picture("job-dead", 1000, ("attempt 3: 503 after 84 ms", "order-90041")),
-    "alerts": Picture("alerts", 560, ("order.close: jobs die, 44,667 lately.", "ada@shop.example")),
+    "alerts": Picture("alerts", 820, ("order.close: jobs die, 44,667 lately.", "ada@shop.example")),
     "phone": Picture("overview", 815, ("32,367",), NARROW),
 }  # fmt: skip
 
