@@ -113,6 +113,7 @@ def well(site: Site, told: Told) -> None:
     told.forget()
 
 
+@pytest.mark.nightly  # by day: tests/integration/tasksapp/alerts/test_watch.py
 def test_dead_workers_are_told_by_the_web_servers(site: Site, told: Told) -> None:
     site.worker.kill()
     told.wait_for("began", "not_delivering")
@@ -145,6 +146,7 @@ def test_a_lost_database_is_told_without_it_and_noted_afterwards(site: Site, tol
     assert told.posted() == [("began", "database_away"), ("over", "database_away")]
 
 
+@pytest.mark.nightly  # by day: tests/integration/tasksapp/alerts/test_watch.py
 def test_a_broken_receiver_is_told_once_for_all_of_its_jobs(site: Site, told: Told) -> None:
     site.receiver.kill()
     jobs = [{"biz_type": "order.close", "biz_id": f"broken-{number}", "delay": 0, "body": {}} for number in range(50)]

@@ -52,6 +52,7 @@ def figures(*command: str, database: str = "", must_succeed: bool = True) -> dic
     return found
 
 
+@pytest.mark.nightly  # by day: test_lost_task.py, test_lost_child.py
 @pytest.mark.slow
 def test_nothing_is_lost_in_a_little_chaos() -> None:
     little = ("--tasks=300", "--countdown=4", "--kills=4", "--restarts=1")

@@ -153,6 +153,7 @@ def test_without_redis_all_places_say_so(site: Site, places: Places) -> None:
     wait_until_all_ended(site, after)
 
 
+@pytest.mark.nightly  # by day: tests/integration/tasksapp/stats/test_delivery_health.py
 def test_a_worker_on_another_redis_is_noticed_and_both_are_named(site: Site, places: Places, tmp_path: Path) -> None:
     site.worker.stop()
 

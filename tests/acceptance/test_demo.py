@@ -122,6 +122,7 @@ def test_a_kill_leaves_nothing_running(up: Up) -> None:
         pass
 
 
+@pytest.mark.nightly  # by day: tests/integration/delayhub/local/test_service.py
 def test_a_service_that_dies_ends_the_site_with_a_sentence_and_its_log(up: Up) -> None:
     up.worker().kill()
 

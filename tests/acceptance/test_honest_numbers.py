@@ -53,6 +53,7 @@ class Reading:
     left: int
 
 
+@pytest.mark.nightly  # by day: tests/integration/tasksapp/stats/test_counts.py
 @pytest.mark.slow
 def test_each_number_on_a_page_is_that_of_the_moment_it_names_while_jobs_drain(tmp_path: Path) -> None:
     with site_in(tmp_path) as site:

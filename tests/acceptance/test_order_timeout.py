@@ -86,6 +86,7 @@ def test_an_unpaid_order_closes_by_itself_and_a_paid_one_does_not(environment: d
     assert [biz_id for biz_id, _ in rows(environment, jobs)] == ["order-1", "order-2"]
 
 
+@pytest.mark.nightly  # by day: test_kills.py
 def test_an_order_placed_while_no_worker_runs_closes_when_one_is_back(
     environment: dict[str, str], worker: Service
 ) -> None:

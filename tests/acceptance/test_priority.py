@@ -34,6 +34,7 @@ def is_shut(site: Site) -> bool:
     return bool(until_ms) and int(until_ms) > SystemClock().now_ms()
 
 
+@pytest.mark.nightly  # by day: tests/integration/tasksapp/sql/test_claim_jobs.py
 def test_urgent_jobs_and_those_that_waited_long_pass_a_backlog_of_low_ones(tmp_path: Path) -> None:
     with site_in(tmp_path) as site:
 

@@ -117,6 +117,7 @@ def test_prometheus_tool_finds_nothing_wrong_with_what_the_site_serves(
     assert (done.returncode, done.stdout + done.stderr) == (0, b"")
 
 
+@pytest.mark.nightly  # by day: the rules are proved by promtool
 def test_alerts_fire_when_no_worker_runs_and_when_redis_is_away_and_end_afterwards(
     site: Site, prometheus: PrometheusServer
 ) -> None:
@@ -143,7 +144,7 @@ def test_alerts_fire_when_no_worker_runs_and_when_redis_is_away_and_end_afterwar
     )
 
 
-@pytest.mark.nightly  # by day the rules are proved by promtool, and the scrape by that of a lost Redis
+@pytest.mark.nightly
 def test_an_alert_fires_while_the_database_is_away(
     site: Site, prometheus: PrometheusServer, database: OwnPostgres
 ) -> None:

@@ -101,7 +101,8 @@ def test_jobs_that_the_old_release_made_run_in_the_new_one_on_its_queue(releases
         wait_until(lambda: releases.ran() == {"a.new", "b.new"}, otherwise=worker.log.read_text)
 
 
-@pytest.mark.parametrize("first", ["old", pytest.param("new", marks=pytest.mark.nightly)])
+@pytest.mark.nightly  # by day: tests/integration/tasksapp/task_backends/test_delayed_task_releases.py
+@pytest.mark.parametrize("first", ["old", "new"])
 def test_both_releases_make_and_run_jobs_side_by_side(releases: Releases, first: str) -> None:
     second = "new" if first == "old" else "old"
 

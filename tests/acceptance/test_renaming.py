@@ -45,6 +45,7 @@ def run(site: Site, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.nightly  # by day: tests/integration/tasksapp/biz_types/test_verbs_rename.py
 def test_jobs_from_before_and_after_fire_once_and_in_time(tmp_path: Path) -> None:
     with site_in(tmp_path) as site:
         before, after, refusal = run(site, CLOSE_ORDER.code, "3")

@@ -90,6 +90,7 @@ def test_the_rest_examples_in_curl_python_and_the_command_line_are_called_back_w
     assert {(job.biz_id, str(job.body)) for job in jobs} == {("order-42", "{'order': 42}")}
 
 
+@pytest.mark.nightly  # by day: tests/integration/delayhub/receiver
 @pytest.mark.slow
 def test_the_receiver_of_the_rest_page_takes_what_is_signed_and_refuses_the_rest(
     lasting_site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

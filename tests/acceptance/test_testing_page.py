@@ -15,6 +15,7 @@ from tests.repository import ROOT
 FILES = re.findall(r"```python\n# (\S+?\.py).*?\n(.*?)```", (ROOT / "docs/jobs/testing.md").read_text(), re.DOTALL)
 
 
+@pytest.mark.nightly  # by day: tests/integration/delayhub/testing
 @pytest.mark.slow
 def test_what_the_page_shows_passes_and_leaves_no_timer_in_the_redis_of_the_settings(
     tmp_path: Path, redis_server: RedisServer, redis_client: redis.Redis

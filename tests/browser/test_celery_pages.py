@@ -179,6 +179,7 @@ def test_every_page_is_clean_fits_its_screen_and_is_for_everybody(
     assert errors == []
 
 
+@pytest.mark.nightly  # by day: tests/integration/tasksapp/admin/celery_queues
 def test_everything_works_without_scripts(browser: Browser, site: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

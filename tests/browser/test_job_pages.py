@@ -119,6 +119,7 @@ def test_pages_are_accessible_and_no_wider_than_a_screen(desk: Page, live_server
             assert [(fault["id"], fault["nodes"][0]["html"]) for fault in found] == [], (name, width)
 
 
+@pytest.mark.nightly  # by day: tests/integration/tasksapp/admin/jobs/test_actions.py
 def test_a_phone_without_javascript_drops_a_job(phone: Page, live_server: Any, dead: Job) -> None:
     phone.goto(live_server.url + reverse("admin:tasksapp_job_changelist") + "?tab=dead&q=order-7")
     phone.get_by_role("link", name="order-7").click()

@@ -137,6 +137,7 @@ def dead_jobs(site: Site, shop: Shop) -> None:
             api.post(f"{site.url}/api/v1/jobs/bulk", json=bulk, timeout=60).raise_for_status()
 
 
+@pytest.mark.nightly  # by day: test_admin.py, test_operations.py
 def test_an_operators_day(browser: Browser, site: Site, shop: Shop, shots: Shots) -> None:
     dead_jobs(site, shop)
     page = browser.new_page(viewport={"width": 1440, "height": 900})
