@@ -7,6 +7,7 @@
         ├── InvalidJob        a field has a value that a job cannot have
         │   ├── UnknownBizType   there is no such biz type
         │   ├── UnknownTenant    there is no such tenant
+        │   ├── TenantMoving     the biz type is being moved to another site, or was
         │   └── InvalidSeries    a field has a value that a series cannot have
         ├── TooManyInserts    the insert rate of the biz type is used up for now
         ├── KeyTaken          the idempotency key belongs to another request
@@ -74,6 +75,13 @@ class UnknownTenant(InvalidJob, LookupError):
 
     def __init__(self, tenant: object) -> None:
         super().__init__("tenant", "unknown", f"there is no tenant {tenant!r}")
+
+
+class TenantMoving(InvalidJob):
+    """The biz type is being moved to another site with its tenant, or was: nothing of it is changed here."""
+
+    def __init__(self, biz_type: str) -> None:
+        super().__init__("biz_type", "moving", f"{biz_type} is being moved to another site: try again in a moment")
 
 
 class InvalidSeries(InvalidJob):

@@ -12,7 +12,7 @@ from django.db import router
 from django.db.models import Q, QuerySet
 
 from tasksapp.biz_types.cache import biz_type_cache
-from tasksapp.errors import UnknownBizType
+from tasksapp.errors import TenantMoving, UnknownBizType
 from tasksapp.models import BizType, Job
 from tasksapp.models.code import is_code
 from tasksapp.models.tenant import DEFAULT_TENANT
@@ -24,14 +24,18 @@ class Reach(NamedTuple):
     Args:
         tenant_id: its tenant.
         biz_type_ids: only these biz types of the tenant; None for all of them.
+        while_moving: whether it may give jobs to biz types that are being moved, as what still runs there may.
     """
 
     tenant_id: int = DEFAULT_TENANT
     biz_type_ids: frozenset[int] | None = None
+    while_moving: bool = False
 
     @classmethod
     def of(cls, caller: object) -> Reach:
         """How far the caller sees."""
+        if isinstance(caller, cls):
+            return caller
         return cls(getattr(caller, "tenant_id", DEFAULT_TENANT), getattr(caller, "biz_type_ids", None))
 
     def has(self, biz_type: BizType) -> bool:
@@ -63,6 +67,12 @@ def labelled(label: str, *, path: str = "") -> Q:
     begin = f"{path}__" if path else ""
     owner = {f"{begin}tenant__code": tenant} if tenant else {f"{begin}tenant_id": DEFAULT_TENANT}
     return Q(**owner, **{f"{begin}code": code})
+
+
+def refuse_moving(biz_type: BizType) -> None:
+    """Raises TenantMoving where the biz type is being moved to another site, or was."""
+    if biz_type.moved_to:
+        raise TenantMoving(biz_type.label)
 
 
 #: The project's own code, where it names no tenant.

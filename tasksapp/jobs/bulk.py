@@ -27,8 +27,8 @@ BATCH_ROWS = 500
 class BulkOutcome:
     """How many jobs a verb changed, and how many it left out.
 
-    A job is left out where its status does not allow the verb; a redrive also leaves those out whose business key is
-    resolved, or of whose biz id one is live where the biz type keeps one.
+    A job is left out where its status does not allow the verb, or where it is being moved to another site; a redrive
+    also leaves those out whose business key is resolved, or of whose biz id one is live where the biz type keeps one.
 
     ``biz_types``: how many it changed of each biz type.
     """
@@ -71,7 +71,8 @@ def apply_many(
     for start in range(0, len(ordered), BATCH_ROWS):
         with transaction.atomic(using=using):
             jobs = Job.objects.using(using)
-            batch = jobs.filter(id__in=ordered[start : start + BATCH_ROWS], status=verb.source).order_by("id")
+            chosen = ordered[start : start + BATCH_ROWS]
+            batch = jobs.filter(id__in=chosen, status=verb.source, biz_type__moved_to="").order_by("id")
             if verb is Verb.REDRIVE:
                 batch = batch.filter(not_resolved())
             before = {row["id"]: row for row in batch.select_for_update(no_key=True, of=("self",)).values("id", *kept)}

@@ -120,7 +120,7 @@ def create(*biz_type: Any, **fields: Any) -> Created:
     is if that is not the default one, ``using``, the database, and ``by``, who creates it; the project's own code says
     nothing about that.
 
-    Raises InvalidJob, KeyTaken, KeyResolved, OneIsLive or TooManyInserts.
+    Raises InvalidJob, TenantMoving, KeyTaken, KeyResolved, OneIsLive or TooManyInserts.
     """
     request = _SingleRequest(*biz_type, **fields)
     (outcome,) = create_many([request], tenant=request.tenant, using=request.using, by=request.by)
@@ -149,7 +149,7 @@ def create_many(
         key_wait_seconds: how long to wait, on PostgreSQL, for a request with the same idempotency key whose transaction
             is open; None for as long as it takes.
 
-    Raises UnknownTenant, and KeyInUse where that takes longer.
+    Raises UnknownTenant, TenantMoving, and KeyInUse where that takes longer.
     """
     written = partial(
         _create_many, tenant=tenant, seen_by=seen_by, using=using, by=by, key_wait_seconds=key_wait_seconds

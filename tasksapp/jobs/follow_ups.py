@@ -70,7 +70,7 @@ def make_follow_ups(ended: Sequence[EndedJob], *, using: str) -> None:
     """Makes the jobs that follow, in the caller's transaction, which writes the outcomes.
 
     What cannot be made (its biz type is gone, disabled or takes no more jobs) is logged: the outcome counts all the
-    same.
+    same. While the tenant is moved it is made: the move waits for what runs.
     """
     by_tenant: dict[int, list[EndedJob]] = {}
     for job in ended:
@@ -78,7 +78,9 @@ def make_follow_ups(ended: Sequence[EndedJob], *, using: str) -> None:
             by_tenant.setdefault(job.biz_type.tenant_id or 0, []).append(job)
     for tenant_id, group in by_tenant.items():
         requests = [(job, request) for job in group if (request := _request(job, using=using)) is not None]
-        made = create_many([request for _, request in requests], seen_by=Reach(tenant_id), using=using)
+        made = create_many(
+            [request for _, request in requests], seen_by=Reach(tenant_id, while_moving=True), using=using
+        )
         for (job, request), outcome in zip(requests, made, strict=True):
             if isinstance(outcome, Rejected):
                 _complain(job, request.biz_type, str(outcome.error))

@@ -14,8 +14,8 @@ from uuid import UUID
 
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.insert_limit import InsertLimit, allow_inserts
-from tasksapp.biz_types.visible import OWN_REACH, Reach
-from tasksapp.errors import InvalidJob, JobError, UnknownBizType
+from tasksapp.biz_types.visible import OWN_REACH, Reach, refuse_moving
+from tasksapp.errors import InvalidJob, JobError, TenantMoving, UnknownBizType
 from tasksapp.jobs.exact_bytes import ContentType, ExactBytes, content_type_of, with_content_type
 from tasksapp.jobs.own_request_rule import RequestOfItsOwn, StoredRequest, asked_request, fitted
 from tasksapp.jobs.validation import (
@@ -33,6 +33,7 @@ from tasksapp.jobs.validation import (
     rules_of,
 )
 from tasksapp.models import BizType, NewJob
+from tasksapp.models.api_key import MOVING
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
 
@@ -180,6 +181,8 @@ def checked(requests: Sequence[JobRequest], *, reach: Reach = OWN_REACH, now: da
         reach: which biz types they may name.
         now: when they came.
         using: the database.
+
+    Raises TenantMoving.
     """
     codes = {request.biz_type for request in requests if isinstance(request.biz_type, str)}
     # The database is asked for no other: for NUL or half a surrogate pair it would raise an error.
@@ -190,18 +193,24 @@ def checked(requests: Sequence[JobRequest], *, reach: Reach = OWN_REACH, now: da
     outcomes: list[Accepted | Rejected] = []
     for job_id, request in zip(new_job_ids(len(requests)), requests, strict=True):
         try:
-            outcomes.append(_accepted(job_id, request, known, now=now))
+            outcomes.append(_accepted(job_id, request, known, now=now, while_moving=reach.while_moving))
+        except TenantMoving:
+            raise  # so that the caller comes again with all of them
         except InvalidJob as error:
             outcomes.append(Rejected(error))
     return Checked(outcomes, _admit(outcomes))
 
 
-def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now: datetime) -> Accepted:
+def _accepted(
+    job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now: datetime, while_moving: bool
+) -> Accepted:
     biz_type = known.get(request.biz_type) if isinstance(request.biz_type, str) else None
     if biz_type is None:
         RULES["biz_type"](request.biz_type)
         raise UnknownBizType(request.biz_type)
-    if not biz_type.enabled:
+    if biz_type.moved_to and not while_moving:
+        refuse_moving(biz_type)
+    elif not biz_type.enabled and biz_type.moved_to != MOVING:
         raise InvalidJob("biz_type", "disabled", f"the biz type {biz_type.code} is disabled")
     due_at, delay, key = request.due_at, request.delay, request.idempotency_key
     due_at = None if due_at is None else _due_at(due_at)

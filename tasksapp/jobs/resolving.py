@@ -17,7 +17,7 @@ from tasksapp.access import audit
 from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.access.audit import Deed
 from tasksapp.biz_types.cache import biz_type_cache
-from tasksapp.biz_types.visible import Reach, reach_of
+from tasksapp.biz_types.visible import Reach, reach_of, refuse_moving
 from tasksapp.errors import InvalidJob, UnknownBizType
 from tasksapp.jobs.requests import RULES
 from tasksapp.jobs.resolved import called_off_by
@@ -239,7 +239,7 @@ def _key(biz_id: Any) -> str:
 
 
 def _biz_types(what: Any, *, reach: Reach, using: str) -> list[BizType]:
-    """The biz types that are meant, each once. Raises InvalidJob and UnknownBizType."""
+    """The biz types that are meant, each once. Raises InvalidJob, UnknownBizType and TenantMoving."""
     listed = [what] if isinstance(what, str) else what
     if not isinstance(listed, Iterable):
         raise InvalidJob("biz_types", "invalid", "biz_types must be codes of biz types")
@@ -254,6 +254,7 @@ def _biz_types(what: Any, *, reach: Reach, using: str) -> list[BizType]:
     for code in codes:
         if code not in known or not reach.has(known[code]):
             raise UnknownBizType(code, field="biz_types")
+        refuse_moving(known[code])
     return [known[code] for code in codes]
 
 

@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from tasksapp.access import audit
 from tasksapp.access.actors import OWN_CODE, Actor
+from tasksapp.biz_types.visible import refuse_moving
 from tasksapp.errors import InvalidJob, JobNotFound, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs import job_log
 from tasksapp.jobs.resolved import cancel_resolved, refuse_resolved
@@ -34,7 +35,7 @@ Values = dict[str, Any]
 #: What is read of a job for a verb: all of its own, and of its biz type what most verbs ask.
 _READ = (
     *(field.name for field in Job._meta.concrete_fields),
-    *(f"biz_type__{name}" for name in ("code", "queue_name", "lane", "target", "tenant__code")),
+    *(f"biz_type__{name}" for name in ("code", "queue_name", "lane", "target", "moved_to", "tenant__code")),
 )
 
 
@@ -206,7 +207,7 @@ def apply(
         reason: why, for the audit.
         using: the database.
 
-    Raises InvalidJob, JobNotFound, WrongState, VersionConflict, KeyResolved or OneIsLive.
+    Raises InvalidJob, TenantMoving, JobNotFound, WrongState, VersionConflict, KeyResolved or OneIsLive.
     """
     using = using or router.db_for_write(Job)
     now = timezone.now()
@@ -232,7 +233,7 @@ def locked(job_id: UUID, *, verb: str, source: Status, version: int | None, usin
         version: the version that the caller saw; None for any.
         using: the database.
 
-    Raises JobNotFound, VersionConflict or WrongState.
+    Raises JobNotFound, TenantMoving, VersionConflict or WrongState.
     """
     jobs = Job.objects.using(using).select_related("biz_type__tenant").only(*_READ)
     if not connections[using].features.has_select_for_update:
@@ -242,6 +243,7 @@ def locked(job_id: UUID, *, verb: str, source: Status, version: int | None, usin
     job = next(iter(jobs.select_for_update(no_key=True, of=("self",)).filter(id=job_id)), None)
     if job is None:
         raise JobNotFound(f"there is no job {job_id}")
+    refuse_moving(job.biz_type)
     if version is not None and job.version != version:
         raise VersionConflict(job_id, asked=version, version=job.version, status=job.status)
     if job.status != source:

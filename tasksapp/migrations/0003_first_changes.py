@@ -1,4 +1,4 @@
-"""Scopes are written as the paths of the API are, ``biz-types:read``; keys know where their tenant is; alerts are silenced."""
+"""Scopes are written as the paths of the API are, ``biz-types:read``; keys and biz types know where their tenant is; alerts are silenced."""
 
 import tasksapp.models.api_key
 from django.db import migrations, models
@@ -30,6 +30,11 @@ class Migration(migrations.Migration):
         migrations.RunPython(renamed("biz_types:", "biz-types:"), renamed("biz-types:", "biz_types:")),
         migrations.AddField(
             model_name='apikey',
+            name='moved_to',
+            field=models.CharField(blank=True, db_default='', default='', editable=False, max_length=300),
+        ),
+        migrations.AddField(
+            model_name='biztype',
             name='moved_to',
             field=models.CharField(blank=True, db_default='', default='', editable=False, max_length=300),
         ),

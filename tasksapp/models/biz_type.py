@@ -84,6 +84,8 @@ class BizType(models.Model):
     paused_by = optional_text(_("paused by"), longest=150, editable=False)
     pause_reason = optional_text(_("pause reason"), longest=500, editable=False)
     resumed_at = models.DateTimeField(_("resumed at"), null=True, blank=True, editable=False)
+    #: As that of API keys. While it is not empty, nothing of it is changed but what runs.
+    moved_to = optional_text(longest=300, editable=False)
 
     one_live = models.CharField(
         _("live jobs of a biz id"),

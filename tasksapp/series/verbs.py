@@ -20,7 +20,7 @@ from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.biz_types.cache import biz_type_cache
-from tasksapp.biz_types.visible import Reach, reach_of
+from tasksapp.biz_types.visible import Reach, reach_of, refuse_moving
 from tasksapp.errors import InvalidSeries, NameTaken, SeriesNotFound, StaleSeries, UnknownBizType
 from tasksapp.jobs.editing import edited_bytes
 from tasksapp.jobs.own_request_rule import edited_request
@@ -245,6 +245,7 @@ def _biz_type(code: Any, reach: Reach, *, using: str) -> BizType:
         found = biz_type_cache.find({code}, tenant_id=reach.tenant_id, using=using).get(code)
     if found is None or not reach.has(found):
         raise UnknownBizType(code)
+    refuse_moving(found)
     return found
 
 
@@ -261,6 +262,7 @@ def _locked(
             raise SeriesNotFound(f"there is no series {series_id}")
         if version is not None and row.version != version:
             raise StaleSeries(row.pk, asked=version, version=row.version)
+        refuse_moving(row.biz_type)
         yield row, using
 
 

@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef
 
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types import verbs
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import TenantChanged
 from tasksapp.models import UNTIL_RESUMED, ApiKey, Attempt, BizType, Job, Status, Tenant
 from tasksapp.models.api_key import MOVING
@@ -43,7 +44,7 @@ class Departure:
     def close(self) -> None:
         """Takes no jobs and no requests of it any more, and begins no job. Done twice, it changes nothing."""
         with transaction.atomic(using=self._using):
-            self._keys().update(moved_to=MOVING)
+            self._mark(MOVING)
             for biz_type in self._biz_types().filter(enabled=True).select_for_update(no_key=True, of=("self",)):
                 biz_type.enabled = False
                 verbs.edit(biz_type, ["enabled"], by=self._by, reason=MOVING)
@@ -60,7 +61,7 @@ class Departure:
     def reopen(self, enabled: Collection[str]) -> None:
         """Goes back: takes and begins jobs of those biz types again."""
         with transaction.atomic(using=self._using):
-            self._keys().update(moved_to="")
+            self._mark("")
             for biz_type in self._biz_types().filter(code__in=enabled, enabled=False):
                 biz_type.enabled = True
                 verbs.edit(biz_type, ["enabled"], by=self._by, reason="it was not moved")
@@ -77,7 +78,7 @@ class Departure:
         # So that what changes meanwhile ends this with an error, and is not lost.
         with snapshot(using=self._using):
             # SQLite refuses to write where it has read first.
-            self._keys().update(moved_to=MOVING)
+            self._mark(MOVING)
             exporter = Exporter(self._tenant, key=TransferKey(), using=self._using)
             if digest is not None and exporter.digest() != digest:
                 raise TenantChanged(self._tenant.code)
@@ -88,8 +89,7 @@ class Departure:
                 self._of(KINDS[kind].model).delete()
             if moved_to is None:
                 self._keys().delete()
-            else:
-                self._keys().update(moved_to=moved_to)
+            self._mark(moved_to or "")
             there = Exists(Job.objects.using(self._using).filter(biz_type=OuterRef("pk")))
             self._biz_types().exclude(there).delete()
             for biz_type in self._biz_types():
@@ -106,6 +106,12 @@ class Departure:
     def _biz_types(self) -> models.QuerySet[BizType]:
         rows = BizType.objects.using(self._using).filter(tenant=self._tenant)
         return rows.select_related("tenant").order_by("pk")
+
+    def _mark(self, moved_to: str) -> None:
+        """Says where it is: to callers by its keys, and to all others by its biz types, whichever way they come."""
+        self._keys().update(moved_to=moved_to)
+        self._biz_types().update(moved_to=moved_to)
+        transaction.on_commit(biz_type_cache.clear, using=self._using)
 
     def _keys(self) -> models.QuerySet[ApiKey]:
         return ApiKey.objects.using(self._using).filter(tenant=self._tenant)

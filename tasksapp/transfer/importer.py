@@ -16,6 +16,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.access.keys import record_key
 from tasksapp.biz_types import verbs
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.definition import definition_of, faults_of
 from tasksapp.biz_types.gates import follow
 from tasksapp.errors import InvalidExport
@@ -122,7 +123,10 @@ class Importer:
             for _number, record in self._export.records():
                 if record["kind"] == "biz_type":
                     self._open(row_of(record, names=self._names, key=self._key))
-            ApiKey.objects.using(self._using).filter(tenant=self._tenant, moved_to=MOVING).update(moved_to="")
+            for model in (ApiKey, BizType):
+                rows: models.QuerySet[Any] = model._default_manager.using(self._using)
+                rows.filter(tenant=self._tenant, moved_to=MOVING).update(moved_to="")
+            transaction.on_commit(biz_type_cache.clear, using=self._using)
 
     def _open(self, given: Any) -> None:
         rows = BizType.objects.using(self._using).filter(tenant=self._tenant, code=given.code, pause_reason=IMPORTED)
@@ -171,6 +175,7 @@ class Importer:
             columns = [column.name for column in KINDS["biz_type"].columns if column.name != "code"]
             given = _with_values_of(stored, given, columns)
             verbs.edit(given, columns, by=self._by)
+        rows.update(moved_to=MOVING if self._paused else "")
         self.done.new["biz_type"] += 1
         self._names.add_biz_type(given)
 

@@ -47,7 +47,9 @@ class Kind(NamedTuple):
 
 #: By its name in an export, in the order in which they are read: no row names one that comes later.
 KINDS: Mapping[str, Kind] = {
-    "biz_type": Kind(BizType, frozenset({"id", "tenant", "queue_name", "revision", "created_at", "updated_at"})),
+    "biz_type": Kind(
+        BizType, frozenset({"id", "tenant", "queue_name", "revision", "created_at", "updated_at", "moved_to"})
+    ),
     "api_key": Kind(ApiKey, frozenset({"id", "tenant", "created_at", "last_used_at", "last_used_from", "moved_to"})),
     "series": Kind(Series),
     "paused_key": Kind(PausedKey),

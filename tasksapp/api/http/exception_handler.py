@@ -46,6 +46,7 @@ from tasksapp.errors import (
     SeveralJobs,
     StaleKey,
     StaleSeries,
+    TenantMoving,
     TimersAway,
     TooManyInserts,
     VersionConflict,
@@ -77,6 +78,8 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
     match error:
         case Refused():
             return error.problem
+        case TenantMoving():
+            return Problem(status=503, code="moving", detail=str(error), headers=_retry_after(2))
         case InvalidJob():
             entry = FieldError(error.field, error.code, error.message)
             return Problem(status=400, code="invalid", detail=error.message, errors=[entry])

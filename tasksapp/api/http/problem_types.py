@@ -224,7 +224,7 @@ _TYPES = (
     ),
     ProblemType(
         "moving", 503, "The tenant is being moved",
-        "All that the tenant of the key has is being moved to another site. Nothing was done.",
+        "All that the tenant has is being moved to another site. Nothing was done.",
         "Send the request again after the time in Retry-After; the site where it is then answers it.",
     ),
     ProblemType(

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from delayhub.clock import SystemClock
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.definition import define
 from tasksapp.errors import InvalidBizType
 from tasksapp.jobs import completion, signals
@@ -22,6 +23,7 @@ from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.follow_ups import EndedJob, make_follow_ups
 from tasksapp.models import BizType, Job, Status, Transition
+from tasksapp.models.api_key import MOVING
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tests.fixture_types import MakeBizType
@@ -62,6 +64,18 @@ def follow_up() -> tuple[str, str, dict[str, Any], Any]:
     job = Job.objects.select_related("biz_type").exclude(biz_type__code="order.close").get()
     body = json.loads(job.body)
     return job.biz_type.code, job.biz_id, body["follows"], body["body"]
+
+
+def test_what_runs_while_its_tenant_moves_is_followed_all_the_same(closing: BizType) -> None:
+    held = claimer()
+    (job,) = held.running_jobs(held.claim_due([due(biz_id="42")], now_ms=0))
+    BizType.objects.update(enabled=False, moved_to=MOVING)
+    biz_type_cache.clear()
+
+    completed = Completion(job, completion.succeeded(job, tried=tried()))
+    Completer(clock=SystemClock(), worker="w", using="default").complete([completed])
+
+    assert follow_up()[:2] == ("paid.report", "42")
 
 
 def test_a_success_makes_a_job_from_what_happened(closing: BizType) -> None:

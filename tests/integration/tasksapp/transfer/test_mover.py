@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
 from typing import IO, Any
@@ -19,9 +19,13 @@ from delayhub.clock import SystemClock
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
 from tasksapp.access.keys import issue_key
-from tasksapp.errors import MoveFailed
+from tasksapp.errors import MoveFailed, TenantMoving
+from tasksapp.jobs.bulk import apply_many
+from tasksapp.jobs.verbs import Verb
 from tasksapp.models import ApiKey, BizType, Job, Status, Tenant
 from tasksapp.models.api_key import MOVING
+from tasksapp.series.verbs import create as create_series
+from tasksapp.series.verbs import pause as pause_series
 from tasksapp.transfer import departure, mover
 from tasksapp.transfer.mover import Mover
 from tasksapp.transfer.transfer_key import TransferKey
@@ -221,7 +225,8 @@ def test_what_is_changed_meanwhile_comes_along(road: Road, key: str, monkeypatch
 
     def cancel_first(self: Any, *, digest: str | None, moved_to: str | None) -> None:
         monkeypatch.setattr(departure.Departure, "leave", leave)
-        jobs.cancel(cancelled.id)
+        # As a cancel does that began before the move.
+        Job.objects.filter(id=cancelled.id).update(status=Status.CANCELLED, finished_at=timezone.now())
         leave(self, digest=digest, moved_to=moved_to)
 
     monkeypatch.setattr(departure.Departure, "leave", cancel_first)
@@ -244,6 +249,65 @@ def test_jobs_that_run_end_first(road: Road, key: str, monkeypatch: pytest.Monke
     Job.objects.filter(biz_id="order-0").update(status=Status.SUCCEEDED)
     road.mover().move()
     assert len(live("there")) == 2
+
+
+def test_no_other_way_in_changes_anything_meanwhile(key: str, make_biz_type: MakeBizType) -> None:
+    job = Job.objects.get(biz_id="order-0")
+    nightly = create_series("order.close", name="nightly", cron="0 0 * * *", tenant="acme")
+    make_biz_type("order.close")
+    leaving = departure.Departure(Tenant.objects.get(code="acme"), by=Actor("ada"), using="default")
+    ways: list[Callable[[], object]] = [
+        lambda: jobs.create("order.close", tenant="acme", delay=60),
+        lambda: jobs.create_many([jobs.JobRequest("order.close", delay=60)], tenant="acme"),
+        lambda: jobs.cancel(job.id),
+        lambda: jobs.edit(job.id, delay=900),
+        lambda: jobs.resolve("order.close", "order-0", tenant="acme"),
+        lambda: pause_series(nightly.pk),
+    ]
+
+    leaving.close()
+
+    for way in ways:
+        with pytest.raises(TenantMoving, match=r"order\.close is being moved to another site: try again in a moment"):
+            way()
+    assert apply_many(Verb.CANCEL, [job.id]).changed == 0
+    assert jobs.create("order.close", delay=60).created, "of another tenant"
+    job.refresh_from_db()
+    assert (job.status, job.version) == (Status.PENDING, 1)
+
+    leaving.reopen(["order.close"])
+
+    assert jobs.cancel(job.id).status == Status.CANCELLED
+    assert jobs.create("order.close", tenant="acme", delay=60).created
+
+
+def test_people_of_a_session_are_asked_to_come_again(admin_client: Client, make_biz_type: MakeBizType) -> None:
+    make_biz_type("order.close")
+    job = jobs.create("order.close", delay=600).job
+    departure.Departure(Tenant.objects.get(code="default"), by=Actor("ada"), using="default").close()
+
+    body = {"biz_type": "order.close", "delay": 60}
+    created = admin_client.post("/api/v1/jobs", body, "application/json")
+    bulk = admin_client.post("/api/v1/jobs/bulk", {"jobs": [body]}, "application/json")
+    cancelled = admin_client.post(f"/api/v1/jobs/{job.id}/cancel", {}, "application/json")
+
+    for answer in (created, bulk, cancelled):
+        assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, "moving", "2")
+
+
+def test_what_is_imported_takes_no_jobs_before_it_is_open(road: Road, key: str) -> None:
+    road.killed_at = 2
+    with pytest.raises(Killed):
+        road.mover().move()
+    road.killed_at = None
+
+    with pytest.raises(TenantMoving):
+        jobs.create("order.close", tenant="acme", delay=60, using="there")
+    road.mover().move()
+
+    assert jobs.create("order.close", tenant="acme", delay=60, using="there").created
+    with pytest.raises(TenantMoving):
+        jobs.create("order.close", tenant="acme", delay=60)
 
 
 def test_pullers_may_end_what_they_have_but_claim_nothing(client: Client, key: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,19 @@ from tasksapp import jobs
 from tasksapp.models import BizType, Job, Tenant
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.commands import run_command
+from tests.second_database import second_database
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(scope="module")
+def elsewhere(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Another database of the site."""
+    with django_db_blocker.unblock(), second_database("elsewhere", folder=tmp_path_factory.mktemp("elsewhere")):
+        with django_db_blocker.block():
+            yield
 
 
 @pytest.fixture
@@ -48,6 +61,18 @@ def forget(tenant: Tenant) -> None:
     Job.objects.all().delete()
     BizType.objects.all().delete()
     tenant.delete()
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "elsewhere"])
+def test_all_is_read_from_the_database_that_is_named(elsewhere: None) -> None:
+    tenant = Tenant.objects.using("elsewhere").create(code="acme")
+    BizType(tenant=tenant, code="order.close", url="https://shop.example/hooks").save(using="elsewhere")
+
+    printed = run_command("export_jobs", "--tenant", "acme", "--database", "elsewhere")
+
+    assert [json.loads(line).get("code") for line in printed.splitlines()] == [None, "order.close", None]
+    with pytest.raises(CommandError, match="there is no tenant 'acme'"):
+        run_command("export_jobs", "--tenant", "acme")
 
 
 def test_a_tenant_is_exported_and_imported(acme: Tenant, key: str, tmp_path: Path) -> None:
