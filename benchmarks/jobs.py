@@ -1,10 +1,8 @@
 """What does a job cost, from its row to its callback?
 
-Question: creates a second (bulk, single) in Python; callbacks a second when many are due at once (all taken, all
-    failing) beside a plain Celery task that posts with ``requests``, and who spends how much CPU on each; bytes in
-    Redis; a fast biz type beside a slow receiver; how all that grows with what is pending; what a backlog that is
-    paused costs. ``trickle``: what a job costs PostgreSQL,
-    Redis, worker and web server that comes one by one, at some rates, how late it is, and what creates cost over REST.
+Question: bytes in Redis; a fast biz type beside a slow receiver. ``trickle``: what a job costs PostgreSQL,
+    Redis, worker and web server that comes one by one, at some rates, or in a burst, how late it is, and what creates
+    cost over REST.
 Machine: whatever runs it; one core for the worker, the other for PostgreSQL, Redis, the receiver and this program.
 Command: make bench NAME=jobs; the trickle of other checkouts beside this one, in turns, each with an environment in its
     .venv: OPTIONS="--against ../other ../another --rounds 5"
@@ -17,23 +15,19 @@ Caveat: PostgreSQL with its own defaults (fsync on); other work on the machine s
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from django.utils import timezone
 
-from benchmarks import history, jobs_backlog, jobs_trickle
-from benchmarks.cores import WORKER_CORE, pin
+from benchmarks import history, jobs_trickle
+from benchmarks.cores import pin
 from benchmarks.jobs_bench import Bench, FreshJobs
-from benchmarks.jobs_fill import empty
 from benchmarks.jobs_rig import rig
 from benchmarks.result import Result, option
 from tests.repository import ROOT
@@ -62,28 +56,6 @@ def main(asked: argparse.Namespace) -> Result:
     return Result(found)
 
 
-def create(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
-    """Rows a second, on the worker's core."""
-    from tasksapp.jobs.creation import create
-    from tasksapp.models import Job
-
-    code = bench.biz_type("created", "ok/created")
-    pin(0, WORKER_CORE)
-    far = timezone.now() + timedelta(minutes=40)
-    began = time.perf_counter()
-    bench.create_due(code, asked.jobs, far)
-    bulk, began = time.perf_counter() - began, time.perf_counter()
-    for n in range(asked.jobs // 20):
-        create(code, biz_id=f"order-{n}", due_at=far, body={"order": n})
-    single = time.perf_counter() - began
-    pin(0)
-    Job.objects.all().delete()
-    return {
-        "creates/s, bulk of 500": round(asked.jobs / bulk),
-        "creates/s, single": round(asked.jobs // 20 / single),
-    }
-
-
 def memory(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
     """What Redis holds for each job, inside the near window and beyond it."""
     from tasksapp.models import Job
@@ -105,45 +77,6 @@ def memory(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def bursts(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
-    """Rounds of: many due at once, half as many failing, plain Celery tasks; each begins with no rows. Medians."""
-    rows: list[dict[str, float]] = []
-    for number in range(asked.rounds):
-        empty()
-        with bench.rig.worker() as worker:
-            taken = bench.burst(worker, "ok", asked.jobs)
-        with bench.rig.worker() as worker:
-            failing = bench.burst(worker, "fail", asked.jobs // 2, max_attempts=1)
-        plain = _plain_tasks(bench, max(asked.jobs // 10, 100))
-        row: dict[str, float] = {
-            "callbacks/s": taken.rate,
-            "callbacks/s, all failing": failing.rate,
-            "plain task/s": plain,
-            "times a plain task": round(taken.rate / plain, 1),
-        }
-        row |= {f"µs/job, {who}": spent for who, spent in taken.cost.items()}
-        row["µs/job, worker, all failing"] = failing.cost["worker"]
-        rows.append(row)
-        bench.say(f"  round {number + 1}: {json.dumps(row, ensure_ascii=False)}")
-    return {name: round(median(row[name] for row in rows), 1) for name in rows[0]}
-
-
-def _plain_tasks(bench: Bench, count: int) -> int:
-    """Plain Celery tasks a second."""
-    bench.rig.extra |= {"BASELINE_BROKER": bench.rig.redis.url}
-    os.environ["BASELINE_BROKER"] = bench.rig.redis.url
-    bench.rig.forget_seen()
-    from benchmarks.jobs_baseline import app
-
-    with app.producer_or_acquire() as producer:
-        for n in range(count):
-            app.send_task("baseline.post", args=[bench.url("ok/plain"), {"n": n}], producer=producer)
-    with bench.rig.worker(app="benchmarks.jobs_baseline", queues="celery"):
-        bench.wait_until_seen(count)
-    at = sorted(one.at_us for one in bench.rig.seen())
-    return round((count - 1) / (at[-1] - at[0]) * 1_000_000)
-
-
 def slow(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
     """A fast biz type's lateness alone, and beside jobs at 50/s whose receiver takes ten seconds."""
     fast = bench.biz_type("fast", "ok/fast")
@@ -162,12 +95,8 @@ def slow(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
 
 #: What there is to measure, in this order.
 PARTS: dict[str, Callable[[Bench, argparse.Namespace], dict[str, Any]]] = {
-    "create": create,
     "memory": memory,
-    "bursts": bursts,
     "slow": slow,
-    "growth": lambda bench, asked: jobs_backlog.growth(bench, asked.pending),
-    "paused": lambda bench, asked: jobs_backlog.paused(bench, asked.paused),
 }
 
 #: The part that has processes of its own, since it looks at them from outside.
@@ -180,8 +109,6 @@ OPTIONS = [
     option("--seconds", 10.0, "of steady load"),
     option("--trickle", [20, 200, 1_000], "jobs a second that are due one by one", nargs="*"),
     option("--creates", [20, 200], "single creates a second over REST", nargs="*"),
-    option("--pending", [10_000, 100_000, 1_000_000], nargs="*"),
-    option("--paused", 1_000_000, "overdue jobs of a paused biz type"),
     option("--only", [*PARTS, TRICKLE], nargs="*", choices=[*PARTS, TRICKLE]),
     option("--against", type=Path, nargs="*", metavar="CHECKOUT", help="the trickle of these, too, in turns"),
     option("--keep", action="store_true", help="write the figures of the trickle down"),

@@ -6,17 +6,12 @@ import random
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
-
 from benchmarks.figures import percentile
-from benchmarks.jobs_cost import Processes, each
-from benchmarks.jobs_fill import empty
 from benchmarks.jobs_rig import Rig
 from tests.waiting import wait_until
 
@@ -24,13 +19,6 @@ BULK = 500
 #: Fresh jobs that are known ahead come so many seconds later.
 AHEAD = (2.0, 6.0)
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-
-
-class Burst(NamedTuple):
-    """Jobs that were due at one moment: callbacks a second, and µs of CPU that each cost, by who spent it."""
-
-    rate: int
-    cost: dict[str, int]
 
 
 class Bench:
@@ -64,12 +52,6 @@ class Bench:
         BizType.objects.create(code=code, url=url, signing_secret=SECRET, **fields)
         return code
 
-    def empty(self) -> None:
-        """No jobs, and nothing in Redis."""
-        empty()
-        with self.rig.redis.client() as client:
-            client.flushall()
-
     def create_due(
         self, code: str, count: int, due: datetime, *, spread_seconds: float = 0.0, **fields: Callable[[int], object]
     ) -> list[Any]:
@@ -87,27 +69,6 @@ class Bench:
         ]
         made = [one for at in range(0, count, BULK) for one in create_many(requests[at : at + BULK])]
         return [outcome.job_id for outcome in made]
-
-    def burst(self, worker: Processes, kind: str, count: int, **fields: object) -> Burst:
-        """So many jobs, due at one moment; what they cost counts until all outcomes are written."""
-        code = self.biz_type(f"burst.{kind}", f"{kind}/burst", **fields)
-        self.rig.forget_seen()
-        due = timezone.now() + timedelta(seconds=2 + count / 4_000)
-        self.create_due(code, count, due)
-        before = worker.cpu_seconds()
-        if timezone.now() > due:
-            raise RuntimeError(f"creating {count} jobs took longer than they had")
-        self.wait_until_seen(count)
-        last = max(one.at_us for one in self.rig.seen()) / 1_000_000
-        self.wait_until_ended(code)
-        return Burst(round(count / (last - due.timestamp())), each(before, worker.cpu_seconds(), count))
-
-    def idle_cost(self, worker: Processes, seconds: float) -> Counter[str]:
-        """ms of CPU a second, by who spends it, while nothing is due."""
-        before = worker.cpu_seconds()
-        time.sleep(seconds)
-        after = worker.cpu_seconds()
-        return Counter({name: round((after[name] - before[name]) / seconds * 1_000, 1) for name in after})
 
     def wait_until_seen(self, count: int, *, seconds: float = 180) -> None:
         """Returns when the receiver has got so many."""

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from io import StringIO
-
-from django.core.management import call_command
 
 #: Ids that are ordered by time, as the app's own are: in random order a million would be written all over the index.
 _FILL = """
@@ -24,7 +21,7 @@ WHERE b.code = %(code)s
 
 
 def fill(code: str, count: int, *, due: datetime, spread_seconds: float = 0.0, first: int = 0) -> None:
-    """Inserts pending jobs of a biz type, without timers: the loader brings those, or ``rebuild_timers``.
+    """Inserts pending jobs of a biz type, without timers: the loader brings those.
 
     Args:
         code: the biz type.
@@ -47,8 +44,3 @@ def empty() -> None:
 
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE delayhub_job, delayhub_attempt, delayhub_idempotency_key")
-
-
-def rebuild_timers() -> None:
-    """Sets the timers of all pending jobs."""
-    call_command("rebuild_timers", stdout=StringIO(), stderr=StringIO())

@@ -118,19 +118,29 @@ def test_every_job_fires_while_redis_is_frozen() -> None:
 
 
 @pytest.mark.nightly
-def test_jobs_can_be_measured_beside_plain_tasks_and_one_by_one() -> None:
+def test_jobs_can_be_measured_one_by_one() -> None:
     found = figures(
         *("bench", "jobs", "--jobs=200", "--rounds=1", "--seconds=0.5", "--trickle", "20", "--creates", "20"),
-        *("--only", "create", "bursts", "trickle"),
+        *("--only", "memory", "trickle"),
     )
 
-    assert found["callbacks/s"] > 0
-    assert found["plain task/s"] > 0
-    assert found["µs/job, worker"] >= found["µs/job, worker: callbacks"] > 0
+    assert found["Redis bytes/job"] > found["Redis bytes/job beyond the window"]
+    assert found["burst, worker"] >= found["burst, worker: callbacks"] > 0
     assert min(found[f"20/s, {who}"] for who in ("PostgreSQL", "Redis", "worker", "late p50 ms")) > 0
     assert min(found[f"creates 20/s, {who}"] for who in ("PostgreSQL", "Redis", "web server")) > 0
     assert found["creates, single, a second"] > 0
     assert found["20/s, early"] == 0
+
+
+@pytest.mark.nightly
+def test_what_a_job_takes_of_the_database_can_be_measured() -> None:
+    found = figures("bench", "capacity", "--jobs=1000", "--single=100")
+
+    assert found["bytes"]["delayhub_job"] > 100
+    for way in ("in batches", "one by one"):
+        assert found[way].keys() == {"create", "deliver", "purge", "vacuum"}
+        assert all(part["WAL"] > 0 and part["CPU"] > 0 for part in found[way].values())
+    assert found["one by one"]["create"]["commits"] >= 1
 
 
 @pytest.mark.nightly
