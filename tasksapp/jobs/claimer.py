@@ -58,7 +58,7 @@ class Claimer:
         answer, spent = self._claim(ids, now_ms=now_ms, forward_seconds=FORWARD_SECONDS)
         if answer.claimed or answer.forwarded:
             self.last_claim_ms = self._clock.now_ms()
-        self._free_slots([*spent, *answer.gone])
+        self._free_slots([*spent, *answer.gone], timers_ms=now_ms)
         return answer
 
     def claim_found(self, ids: Sequence[UUID], *, now_ms: int) -> ClaimAnswer:
@@ -99,7 +99,7 @@ class Claimer:
             pulling: the token and the lease.
         """
         answer, spent = self._claim(ids, now_ms=now_ms, forward_seconds=0, pulling=pulling)
-        self._free_slots([*spent, *answer.gone])
+        self._free_slots([*spent, *answer.gone], timers_ms=now_ms)
         return answer
 
     def running_jobs(self, answer: ClaimAnswer) -> list[RunningJob]:
@@ -196,10 +196,16 @@ class Claimer:
         jobs = Job.objects.using(self._using).select_related("biz_type").defer("body", "raw").filter(id__in=later)
         move([Timer.of(job, job.biz_type, at=later[job.id]) for job in jobs])
 
-    def _free_slots(self, ids: Sequence[UUID]) -> None:
-        """Frees the slots of timers whose jobs do not run now. Their queues are unknown here, so all are asked."""
+    def _free_slots(self, ids: Sequence[UUID], *, timers_ms: int = 0) -> None:
+        """Frees the slots of timers whose jobs do not run now. Their queues are unknown here, so all are asked.
+
+        A job may run elsewhere since, if this process was late: its slot is younger than these timers, and stays.
+        """
         if not ids:
             return
         capped = BizType.objects.using(self._using).exclude(max_in_flight=None, key_max_in_flight=None)
         for biz_type in capped.only("lane", "queue_name", "code", "target"):
-            settle(biz_type.timer_lane, biz_type.queue, ids, ended_ms=self._clock.now_ms())
+            settle(
+                biz_type.timer_lane, biz_type.queue, ids, ended_ms=timers_ms or self._clock.now_ms(),
+                is_late=timers_ms > 0,
+            )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 from uuid import UUID
@@ -118,6 +118,11 @@ class Completer:
 
         Gives back the ids of the jobs whose lease still held; what became of the others does not count.
         """
+        by_job = {completion.job.id: completion for completion in completions}
+        if len(by_job) < len(completions):
+            # Two leases of one job, of which one at most holds: told apart by what is written of each.
+            earlier = [completion for completion in completions if by_job[completion.job.id] is not completion]
+            return self.complete(earlier) | self.complete(list(by_job.values()))
         now = now_by(self._clock)
         finished = [completion.finished for completion in completions]
         written = self._on_live_connection(lambda: self._write(completions, finished, now=now))
@@ -130,7 +135,7 @@ class Completer:
         self._log(kept, failed)
         self._report_to_breakers(completions)
         self._count(kept, failed)
-        self._free_slots(completions)
+        self._free_slots(completions, written=written)
         again = [
             Timer.of(completion.job.row, completion.job.biz_type, at=completion.finished.next_run_at)
             for completion in failed
@@ -207,13 +212,19 @@ class Completer:
         if deaths:
             pulse_recorder.counts.add_deaths(deaths, now_ms=now_ms)
 
-    def _free_slots(self, completions: Sequence[Completion]) -> None:
-        """Frees what the jobs may count against limits of jobs in flight, also where their leases were lost."""
+    def _free_slots(self, completions: Sequence[Completion], *, written: Set[UUID]) -> None:
+        """Frees what the jobs may count against limits of jobs in flight, also where their leases were lost.
+
+        Where they were, another may have the job by now: its slot was taken later than this lease, and stays.
+        """
         slots: dict[tuple[str, str], list[UUID]] = defaultdict(list)
         for completion in completions:
-            if completion.may_hold_slot:
-                biz_type = completion.job.biz_type
-                slots[biz_type.timer_lane, biz_type.queue].append(completion.job.id)
+            job, biz_type = completion.job, completion.job.biz_type
+            if completion.may_hold_slot and job.id in written:
+                slots[biz_type.timer_lane, biz_type.queue].append(job.id)
+            elif completion.may_hold_slot:
+                claimed_ms = due_ms(job.claimed_at)
+                settle(biz_type.timer_lane, biz_type.queue, [job.id], ended_ms=claimed_ms, is_late=True)
         for (lane, queue), ids in slots.items():
             settle(lane, queue, ids, ended_ms=self._clock.now_ms())
 

@@ -43,19 +43,20 @@ class Held(NamedTuple):
     kept_at: float
 
 
-def settle(lane: str, queue: str, ids: Sequence[UUID], *, ended_ms: int) -> None:
+def settle(lane: str, queue: str, ids: Sequence[UUID], *, ended_ms: int, is_late: bool = False) -> None:
     """Frees the slots of ``max_in_flight`` that the jobs held, now or as soon as Redis answers.
 
     Args:
         lane: the queue's lane.
         queue: the queue.
         ids: the jobs.
-        ended_ms: the time now, by Redis' clock, Unix ms.
+        ended_ms: the time now, by Redis' clock, Unix ms; for a late one, when the slots were there.
+        is_late: whether others may have the jobs since: slots that were taken later than ``ended_ms`` are theirs.
     """
     names = [str(job_id) for job_id in ids]
 
     def free() -> bool:
-        brisk_lane(lane).settle(queue, names)
+        brisk_lane(lane).settle(queue, names, claimed_until_ms=ended_ms if is_late else None)
         return True
 
     if tried(free, action="settle") is not True and not is_kept_out():

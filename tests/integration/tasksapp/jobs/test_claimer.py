@@ -14,7 +14,7 @@ from django.db import connections, transaction
 from django.utils import timezone
 
 from delayhub.clock import due_ms, moment
-from delayhub.engine import TimerLane
+from delayhub.engine import Gate, TimerLane
 from tasksapp.jobs.claimer import LOCKED_WAIT, SHUT_WAIT, Claimer
 from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
@@ -177,6 +177,23 @@ def test_a_job_that_the_claim_ended_frees_its_slot(kind: BizType, claim: Claim, 
     assert Job.objects.get().status == Status.DEAD
     assert fires_ms(lane, job_id) is None
     assert slots(lane) == 0
+
+
+def test_timers_that_come_too_late_take_no_slot_from_the_job_that_runs(
+    make_biz_type: MakeBizType, claimer: Claimer, lane: TimerLane
+) -> None:
+    make_biz_type("close", max_in_flight=1)
+    lane.set_gate("close", Gate(max_in_flight=1))
+    job_id = due()
+    found = lane.claim()
+    # The worker stands still; another has the timer since, with a slot of its own, and runs the job.
+    Job.objects.filter(id=job_id).update(status=Status.RUNNING)
+    slot_ms = found.now_ms + 60_000 + int(lane.options.slot_seconds * 1000)
+    lane.client.zadd(lane.keys.queue("close").in_flight, {str(job_id): slot_ms})
+
+    assert claimer.claim_due([job_id], now_ms=found.now_ms).gone == [job_id]
+
+    assert slots(lane) == 1
 
 
 def test_a_message_that_came_twice_takes_no_slot_from_the_job_that_runs(

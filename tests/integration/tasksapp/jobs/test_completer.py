@@ -16,7 +16,7 @@ from delayhub.celery_support.job_store import Again, Done, JobCall, NotRun
 from delayhub.engine import Gate, TimerLane, due_ms
 from delayhub.local.redis_server import RedisServer
 from tasksapp import series
-from tasksapp.delivery.outcomes import CallbackResult, Delivered, Response, Retry
+from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Response, Retry
 from tasksapp.jobs import completion
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
@@ -180,6 +180,45 @@ def test_what_comes_after_the_lease_was_lost_sets_no_timer(
     assert written == {kept.id}
     assert lane.look("order.close", [str(lost.id)]) == [None]
     assert lane.count("order.close") == 1
+
+
+def test_two_outcomes_of_a_job_count_as_the_one_whose_lease_holds(
+    make_biz_type: MakeBizType, claimer: Claimer, callbacks: JobCallbacks
+) -> None:
+    make_biz_type("after")
+    make_biz_type("twice", on_success="after", on_dead="after")
+    job_id = due("twice")
+    made = []
+    for _ in range(2):
+        made += callbacks.make(claimer.running_jobs(claimer.claim_due([job_id], now_ms=0)), claimed_at=0.0)
+        # As the loader does it once the lease has ended; the worker stands still, and gets the job another time.
+        Job.objects.filter(id=job_id, status=Status.RUNNING).update(status=Status.PENDING, lease_until=None)
+    Job.objects.filter(id=job_id).update(status=Status.RUNNING)
+
+    late, real = (CallbackResult(callback, Delivered(), callback.run_at_ms) for callback in made)
+    callbacks.write([real, late._replace(outcome=GiveUp("status 410", "status"))])
+
+    assert Job.objects.get(id=job_id).status == Status.SUCCEEDED
+    assert Job.objects.filter(biz_type__code="after").count() == 1
+    assert Attempt.objects.count() == 1
+
+
+def test_an_outcome_that_comes_too_late_leaves_the_slot_of_who_has_the_job_now(
+    make_biz_type: MakeBizType, claimer: Claimer, callbacks: JobCallbacks, lane: TimerLane
+) -> None:
+    make_biz_type("capped", max_in_flight=1)
+    lane.set_gate("capped", Gate(max_in_flight=1))
+    job_id = due("capped")
+    assert lane.claim().batches
+    (late,) = callbacks.make(claimer.running_jobs(claimer.claim_due([job_id], now_ms=0)), claimed_at=0.0)
+    # The lease has ended, and another worker has the job by a slot of its own.
+    Job.objects.filter(id=job_id).update(lease_token=1)
+    later_ms = due_ms(timezone.now() + timedelta(minutes=1)) + int(lane.options.slot_seconds * 1000)
+    lane.client.zadd(lane.keys.queue("capped").in_flight, {str(job_id): later_ms})
+
+    callbacks.write([CallbackResult(late, Delivered(), late.run_at_ms)])
+
+    assert lane.client.zcard(lane.keys.queue("capped").in_flight) == 1
 
 
 def test_jobs_that_end_while_redis_stands_still_free_their_slots_when_it_answers(
