@@ -23,6 +23,7 @@ class CodeMutant:
         right: the text of the source, which is there once.
         wrong: what stands in its place.
         equivalent: why nobody could tell it from the right one; such a mutant is not run.
+        theme: what histories are about that meet it soon; '' for any.
     """
 
     name: str
@@ -30,6 +31,7 @@ class CodeMutant:
     right: str
     wrong: str
     equivalent: str = ""
+    theme: str = ""
 
     def changes(self) -> list[tuple[CodeType, CodeType]]:
         """The code of each function that differs, as it is and as it would be.
@@ -81,6 +83,7 @@ class ValueMutant:
         attribute: its name.
         wrong: the value.
         equivalent: why nobody could tell it from the right one; such a mutant is not run.
+        theme: what histories are about that meet it soon; '' for any.
     """
 
     name: str
@@ -89,6 +92,7 @@ class ValueMutant:
     attribute: str
     wrong: Any
     equivalent: str = ""
+    theme: str = ""
 
     @contextmanager
     def made(self) -> Iterator[None]:

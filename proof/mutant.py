@@ -14,12 +14,14 @@ class Mutant:
         right: the text of the source; at least one script has it.
         wrong: what stands in its place.
         equivalent: why nobody could tell it from the right one; such a mutant is not run.
+        theme: what histories are about that meet it soon; '' for any.
     """
 
     name: str
     right: str
     wrong: str
     equivalent: str = ""
+    theme: str = ""
     #: The scripts that were built with it.
     changed: list[str] = field(default_factory=list, compare=False, repr=False)
 

@@ -26,7 +26,7 @@ def catch(mutant: JobMutant, server: RedisServer, *, most: int) -> tuple[int, Fa
     with made(mutant), site(redis.Redis(port=server.port), server.url) as here:
         player = Player(here, Met(Sometimes))
         for seed in range(1, most + 1):
-            failure = player.play(drawn(seed))
+            failure = player.play(drawn(seed, mutant.theme))
             if failure is not None:
                 return seed, failure
     return None

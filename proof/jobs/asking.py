@@ -47,7 +47,7 @@ def _to_one(
         world.met.note(Sometimes.STALE if isinstance(wrong, VersionConflict) else Sometimes.CANCEL_REFUSED)
     elif other_error is not None and isinstance(wrong, other_error):
         may = {}
-    world.settle(Expected(fates=may, is_sure=is_sure))
+    world.settle(Expected(fates=may, is_sure=is_sure, ends_timers=True))
     if is_sure:
         world.met.note(said)
 
@@ -75,7 +75,8 @@ def reschedule(world: World, chance: random.Random) -> None:
         _to_one(
             world, row, f"move by {delay} ms",
             lambda version: jobs.reschedule(UUID(row.id), delay=timedelta(milliseconds=delay), version=version),
-            source="pending", fates=[Fate("pending", world.now_ms + delay, row.attempts)], said=Sometimes.MOVED,
+                source="pending", fates=[Fate("pending", world.now_ms + delay, row.attempts, redriven_ms=0)],
+            said=Sometimes.MOVED,
         )  # fmt: skip
 
 
@@ -89,6 +90,8 @@ def edit(world: World, chance: random.Random) -> None:
     if chance.random() < 0.5:
         due_ms = next_ms = world.now_ms + chance.choice([1, 2500, 20_000])
         fields["due_at"] = moment(due_ms)
+    elif chance.random() < 0.4:
+        fields["due_at"] = moment(due_ms)  # as it is: what a retry waits for stays, too
     if chance.random() < 0.3:
         fields["expires_at"] = moment(max(due_ms, world.now_ms) + 30_000)
     elif row.expires_ms:
@@ -109,6 +112,14 @@ def run_now(world: World, chance: random.Random) -> None:
         )  # fmt: skip
 
 
+def _redriven(row: Row, *, now_ms: int) -> Fate:
+    """A job that may try again: at once, as if it were new, but for how often it was tried."""
+    return Fate(
+        "pending", now_ms, row.attempts, redrives=row.redrives + 1, system_errors=0, attempt_base=row.attempts,
+        redriven_ms=now_ms,
+    )  # fmt: skip
+
+
 def redrive(world: World, chance: random.Random) -> None:
     """Lets a dead job try again."""
     row = _any(world, "dead")
@@ -123,7 +134,7 @@ def redrive(world: World, chance: random.Random) -> None:
         )
     )
     refused = KeyResolved if world.is_resolved(row) and not lift else OneIsLive if one_is_live else None
-    fate = Fate("pending", world.now_ms, row.attempts, redrives=row.redrives + 1)
+    fate = _redriven(row, now_ms=world.now_ms)
     _to_one(
         world, row, "redrive" + " and lift" * lift,
         lambda version: jobs.redrive(UUID(row.id), version=version, lift=lift), source="dead",
@@ -156,7 +167,7 @@ def bulk(world: World, chance: random.Random) -> None:
     made = {
         Verb.CANCEL: lambda row: Fate("cancelled", attempts=row.attempts),
         Verb.RUN_NOW: lambda row: Fate("pending", now_ms, row.attempts),
-        Verb.REDRIVE: lambda row: Fate("pending", now_ms, row.attempts, redrives=row.redrives + 1),
+        Verb.REDRIVE: lambda row: _redriven(row, now_ms=now_ms),
         Verb.DROP: lambda row: Fate("dropped", attempts=row.attempts),
     }[verb]
     fates = {

@@ -80,13 +80,13 @@ def _asked(world: World, chance: random.Random) -> Asked:
         "delay": timedelta(milliseconds=chance.choice(DELAYS_MS)),
         "body": {"n": world.made},
     }
-    if chance.random() < 0.15:
+    if chance.random() < world.setting.ends:
         fields["expires_at"] = moment(world.now_ms) + fields["delay"] + timedelta(seconds=chance.choice([2, 5, 30]))
-    draw = chance.random()
-    if draw < 0.3 and not KINDS[code].keeps_one and "expires_at" not in fields:
-        fields["idempotency_key"] = f"k{world.made}"
-    elif draw < 0.5 and not KINDS[code].keeps_one:
-        fields["debounce_key"] = chance.choice(["d1", "d2"])
+    if not KINDS[code].keeps_one:
+        if chance.random() < world.setting.debounced:
+            fields["debounce_key"] = chance.choice(["d1", "d2"])
+        elif chance.random() < 0.4 and "expires_at" not in fields:
+            fields["idempotency_key"] = f"k{world.made}"
     asked = Asked(fields)
     world.asked.append(asked)
     return asked
@@ -119,7 +119,7 @@ def _create(world: World, asked: Sequence[Asked]) -> None:
     replaced = {
         row.id: (Fate("pending", None, row.attempts),)
         for row in world.with_status("pending")
-        if any(code == world.kind(row).code for code, _ in keys)
+        if (world.kind(row).code, row.debounce_key) in keys
     }
     changed = world.settle(Expected(fates=replaced, new=is_wanted))
     late = ", committed after the resolve" * is_late

@@ -11,6 +11,7 @@ from proof.jobs import asking, creating, mending, working
 from proof.jobs.ledger import Setting
 from proof.jobs.site import USING, Site
 from proof.jobs.sometimes import Sometimes
+from proof.jobs.themes import THEMES
 from proof.jobs.world import WORKERS, World
 from proof.met import Met
 from proof.plan import Failure, Plan, Step, shrunk
@@ -25,12 +26,14 @@ def pass_time(world: World, chance: random.Random) -> None:
     """Time passes: until something is due, or a lease ends, or by chance."""
     now_ms = world.now_ms
     moments = [row.next_run_ms for row in world.with_status("pending")]
-    moments += [row.lease_ms + 1 for row in world.with_status("running")]
+    for row in world.with_status("running"):
+        moments += [row.lease_ms - 2000, row.lease_ms + 1]
     moments = sorted({at for at in moments if at > now_ms})
     if moments and chance.random() < 0.6:
         world.move(chance.choice(moments[:2]) - now_ms)
     else:
-        world.move(chance.choice([1, 300, 1000, 2500, 4000, 9000, chance.choice([16_000, 31_000, 70_000, 650_000])]))
+        longest_ms = world.setting.longest_ms or chance.choice([16_000, 31_000, 70_000, 650_000])
+        world.move(chance.choice([1, 300, 1000, 2500, 4000, 9000, longest_ms]))
 
 
 #: Each verb, and of a hundred how many it is about.
@@ -55,6 +58,7 @@ VERBS: dict[str, tuple[Verb, int]] = {
     "operate": (asking.operate, 2),
     "crash": (working.crash, 2),
     "stand_still": (mending.stand_still, 6),
+    "outage": (mending.outage, 1),
     "lose_timer": (mending.lose_timer, 1),
     "early_timer": (mending.early_timer, 1),
     "doubled_timer": (mending.doubled_timer, 1),
@@ -75,11 +79,20 @@ STAYS = (
 )  # fmt: skip
 
 
-def drawn(seed: int) -> Plan[Setting]:
-    """The plan of a seed: histories differ in length, and in which verbs they have most."""
+def drawn(seed: int, theme: str = "") -> Plan[Setting]:
+    """The plan of a seed: histories differ in length, in which verbs they have most, and half of them have a theme.
+
+    Args:
+        seed: the same makes the same history.
+        theme: the name of the theme that it has; '' where the seed says that, too.
+    """
     chance = random.Random(seed)
-    setting = Setting.drawn(chance)
+    name = chance.choice([theme] if theme else ["", *THEMES])
+    about = THEMES.get(name) if theme or chance.random() < 0.6 else None
+    setting = Setting.drawn(chance, about)
     weights = [weight * chance.choice([1, 1, 0.2, 3]) for _, weight in VERBS.values()]
+    if about is not None:
+        weights = [weight * about.verbs.get(verb, 0.5) for verb, (_, weight) in VERBS.items()]
     verbs = chance.choices(list(VERBS), weights, k=chance.choice([8, 16, 40]))
     verbs[0] = "create"
     return Plan(seed, setting, tuple(Step(verb, chance.randrange(1 << 30)) for verb in verbs))

@@ -7,13 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from proof.broken import Broken
+from proof.jobs.kinds import TIMEOUT_SECONDS
 from proof.jobs.ledger import Expected
 from proof.jobs.oracle import ENDS, Fate
 from proof.jobs.rows import Row
+from proof.jobs.site import WINDOW_SECONDS
 from proof.jobs.sometimes import Sometimes
 
 if TYPE_CHECKING:
     from proof.jobs.world import World
+
+#: What is due later has no timer: beyond the near window, with the margin that those who create have.
+FAR_MS = int(WINDOW_SECONDS * 1000) + 40_000
 
 
 def check_form(world: World, before: Row | None, after: Row) -> None:
@@ -23,6 +28,8 @@ def check_form(world: World, before: Row | None, after: Row) -> None:
         raise Broken(f"a lease that fits no status: {name} is {after.status}")
     if bool(after.finished_ms) != (after.status in ENDS):
         raise Broken(f"an end that fits no status: {name} is {after.status}")
+    if is_running and after.debounce_key:
+        raise Broken(f"it runs, and another may still take its place: {name}")
     if before is None:
         return
     if before.status != after.status:
@@ -53,6 +60,28 @@ def check_fate(world: World, before: Row, after: Row, fates: Sequence[Fate]) -> 
         raise Broken(f"changed, though nobody did that: {world.name(after.id)} from {before.status} to {after.status}")
     if all(complaints):
         raise Broken(f"changed to what it must not become: {world.name(after.id)}, {complaints[0]}")
+
+
+def check_leases(world: World) -> None:
+    """Raises Broken where a callback has begun without a lease that outlives it."""
+    begun, world.begun = world.begun, []
+    for callback in begun:
+        row, name = world.rows.by_id[callback.job_id], world.name(callback.job_id)
+        if row.token != callback.token:
+            raise Broken(f"called by a lease that was lost: {name}")
+        if row.lease_ms < world.now_ms + TIMEOUT_SECONDS * 1000:
+            raise Broken(f"called though its lease may end before its timeout: {name}")
+
+
+def check_no_timer(world: World, before: Row | None, after: Row, *, ends_timers: bool) -> None:
+    """Raises Broken where a row has a timer that it must not have: it waits no more, or not within the near window."""
+    is_far = after.status == "pending" and after.next_run_ms > world.now_ms + FAR_MS
+    is_over = ends_timers and before is not None and before.status == "pending" and after.status in ENDS
+    if not (is_far or is_over):
+        return
+    ((_, at_ms),) = world.timers([after])
+    if at_ms is not None:
+        raise Broken(f"it keeps a timer: {world.name(after.id)} is {after.status}")
 
 
 def check_new(

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from proof.jobs.kinds import KINDS
 from proof.jobs.oracle import Fate
 from proof.jobs.rows import Row
+from proof.jobs.themes import Theme
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What differs between histories from their beginning on."""
+    """What differs between histories from their beginning on.
+
+    Args:
+        has_loader: whether there is a loader before the drain.
+        troubles: of all verbs, how many have a trouble on the wire.
+        goes_back: whether Redis may go back to an earlier state.
+        most_live: with so many live jobs, no more are created; with few, verbs meet on one.
+        most_open: callbacks that a worker has open at once.
+        kinds: the codes of its biz types.
+        ends: of all requests, how many have an end.
+        debounced: of all requests, how many have a debounce key.
+        says: what receivers answer half of the time; '' for nothing in particular.
+        longest_ms: about the longest that time passes for no reason; 0 for any time.
+    """
 
     has_loader: bool
     troubles: float
@@ -21,19 +35,24 @@ class Setting:
     most_live: int
     most_open: int
     kinds: tuple[str, ...]
+    ends: float = 0.15
+    debounced: float = 0.2
+    says: str = ""
+    longest_ms: int = 0
 
     @classmethod
-    def drawn(cls, chance: random.Random) -> Setting:
+    def drawn(cls, chance: random.Random, theme: Theme | None) -> Setting:
         """One of them."""
         codes = list(KINDS)
-        return cls(
+        found = cls(
             has_loader=chance.random() < 0.5,
             troubles=chance.choice([0.0, 0.1, 0.3]),
             goes_back=chance.random() < 0.5,
-            most_live=chance.choice([1, 2, 8]),  # with few, verbs meet on one job
+            most_live=chance.choice([1, 2, 8]),
             most_open=chance.choice([1, 100]),
             kinds=tuple(codes if chance.random() < 0.3 else chance.sample(codes, chance.choice([1, 2]))),
         )
+        return found if theme is None else replace(found, kinds=theme.kinds, **theme.setting)
 
 
 @dataclass
@@ -64,6 +83,7 @@ class Expected:
         new: what is wrong with a new row that follows no job; None: there may be none.
         is_sure: whether all of it has to have happened.
         may_stay: jobs that may be as they were all the same.
+        ends_timers: whether a job that waits no more has no timer either, where Redis answered.
         sets_timers: whether each job that is pending now got a timer, where it needs one and Redis answered.
     """
 
@@ -71,6 +91,7 @@ class Expected:
     new: Callable[[Row], str] | None = None
     is_sure: bool = False
     may_stay: frozenset[str] = frozenset()
+    ends_timers: bool = False
     sets_timers: bool = True
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from proof.broken import Broken
 from proof.jobs import working
-from proof.jobs.kinds import FOLLOWER, HELD_MS, KINDS
+from proof.jobs.kinds import FOLLOWER, HELD_MS, KINDS, LEASE_SECONDS
 from proof.jobs.ledger import Expected
 from proof.jobs.oracle import lost
 from proof.jobs.rows import Row
@@ -39,13 +39,25 @@ def stand_still(world: World, chance: random.Random) -> None:
         return
     world.move(HELD_MS + 1)
     turn(world)
-    taken = working.take(world, other, working.ALL)
+    taken = working.take(world, other, working.ALL) if chance.random() < 0.75 else None
     if taken is not None and working.deliver(world, other, taken):
         working.acknowledge(world, other, taken)
     for call in list(still.receiver.open):
-        working.say(world, still, call, chance.choice(["200", "500", "410"]))
+        if chance.random() < 0.7:  # else its writer wakes first, and renews
+            working.say(world, still, call, chance.choice(["200", "500", "410"]))
     if still is world.workers[number]:
         working.write_of(world, number)
+
+
+def outage(world: World, chance: random.Random) -> None:
+    """The database is away until leases have ended that nobody could renew; then the loader has a turn."""
+    if not world.setting.has_loader:
+        return
+    world.time.move(chance.choice([HELD_MS + 1, 4 * HELD_MS]))
+    world.database_back_ms = world.now_ms
+    world.tell("the database was away, and is there again")
+    world.met.note(Sometimes.DATABASE_AWAY)
+    turn(world)
 
 
 def turn(world: World, *, steady: bool = False) -> None:
@@ -56,10 +68,23 @@ def turn(world: World, *, steady: bool = False) -> None:
     """
     loader, now_ms = world.loader, world.now_ms
     before = loader._loaded_until
+    # Who could not renew a lease while the database was away has time to do it now.
+    may_lose = now_ms - world.database_back_ms >= LEASE_SECONDS * 1000
     fates = {
-        row.id: [fate] for row in world.with_status("running") if (fate := lost(row, world.kind(row), now_ms=now_ms))
+        row.id: [fate]
+        for row in world.with_status("running")
+        if may_lose and (fate := lost(row, world.kind(row), now_ms=now_ms))
     }
+    running = [row for row in world.with_status("running") if row.id not in fates]
+    untimed = [row for row, at_ms in world.timers(running) if at_ms is None]
+    held = [row for row, at_ms in world.timers(world.with_status("pending")) if at_ms == 0]
     found, wrong = world.do(loader.run_once, steady=steady)
+    for row, at_ms in world.timers(untimed):
+        if at_ms is not None:
+            raise Broken(f"the loader sets a timer of a job that runs: {world.name(row.id)}")
+    for row in held:
+        if world.lane.client.zscore(world.lane.keys.queue(world.queue(row)).waiting, row.id) is not None:
+            raise Broken(f"the loader sets a timer that a consumer holds: {world.name(row.id)}")
     if isinstance(wrong, Died):
         world.loader = world.new_loader()
     is_held = wrong is None and found.held
@@ -119,9 +144,20 @@ def early_timer(world: World, chance: random.Random) -> None:
     """A timer fires before its row is due."""
     row = _pending(world, chance)
     if row is not None and row.next_run_ms > world.now_ms:
+        if chance.random() < 0.5:
+            world.move(max(0, row.next_run_ms - world.now_ms - chance.choice([1, 300, 900])))
         world.lane.ensure(world.queue(row), [(row.id, world.now_ms)])
         world.met.note(Sometimes.TIMER_EARLY)
         world.tell(f"a timer of {world.name(row.id)} fires now")
+        ((_, at_ms),) = world.timers([row])
+        if at_ms is None or at_ms > world.now_ms:
+            raise Broken(f"a timer that is ensured for now fires later: {world.name(row.id)}")
+        if chance.random() < 0.5:
+            # A loader has read the row before it was moved to where it is.
+            world.lane.ensure(world.queue(row), [(row.id, row.next_run_ms + 5000)])
+            world.tell("and a loader that was late ensures it for later")
+            if world.timers([row])[0][1] != at_ms:
+                raise Broken(f"a timer that is ensured for later does not stay: {world.name(row.id)}")
 
 
 def doubled_timer(world: World, chance: random.Random) -> None:
@@ -175,5 +211,5 @@ def go_back(world: World, chance: random.Random) -> None:
         world.met.note(Sometimes.FLUSHED)
         world.tell("Redis loses all that it had")
     world.owed.clear()
-    world.has_forgotten = True
+    world.has_forgotten, world.are_places_known = True, False
     world.time.move(1)

@@ -20,6 +20,8 @@ class Fate(NamedTuple):
     lease_ms: int | None = None
     redrives: int | None = None
     system_errors: int | None = None
+    attempt_base: int | None = None
+    redriven_ms: int | None = None
 
     def complaint(self, row: Row) -> str:
         """How the row differs; '' where it does not."""

@@ -23,6 +23,7 @@ ANSWERS: dict[str, tuple[int, dict[str, str], Answer, int]] = {
     "200 and calls off the others": (200, {ACTION: "cancel-others"}, Answer("done", calls_off=True), 2),
     "500": (500, {}, Answer("failed"), 6),
     "503, again in 12 s": (503, {NEXT_IN: "12"}, Answer("failed", asked_ms=12_000), 1),
+    "503, again in 1 s": (503, {NEXT_IN: "1"}, Answer("failed", asked_ms=1000), 1),
     "410": (410, {}, Answer("gone"), 3),
     "nothing in time": (0, {}, Answer("failed"), 2),
 }

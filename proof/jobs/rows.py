@@ -34,6 +34,7 @@ class Row(NamedTuple):
     operation_id: int | None
     finished_ms: int
     priority: int
+    debounce_key: str
     body: str
 
     @property

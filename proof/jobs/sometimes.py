@@ -26,6 +26,7 @@ class Sometimes(StrEnum):
     ZOMBIE_ANSWERED = "a worker wrote an outcome after another had its row"
     ZOMBIE_DELIVERED = "a worker claimed rows by timers whose leases had ended"
     LEASE_TOO_SHORT = "a callback waited until its lease was too short"
+    DATABASE_AWAY = "the database was away until leases had ended"
     CALLED = "a receiver was called"
     CALLED_AGAIN = "a receiver was called again for a job"
     SUCCEEDED = "a job succeeded"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence, Set
 
 import redis
 
@@ -11,6 +12,7 @@ from proof.broken import Broken
 from proof.jobs.kinds import HELD_MS
 from proof.jobs.ledger import Expected
 from proof.jobs.oracle import Answer, Fate, claimed, written
+from proof.jobs.places import PlacesBefore
 from proof.jobs.receiver import ANSWERS, Call, meaning
 from proof.jobs.rows import Row
 from proof.jobs.site import is_resting
@@ -72,6 +74,7 @@ def take(world: World, number: int, limit: int, *, steady: bool = False) -> Take
     """
     worker = world.workers[number]
     due = {job_id for job_id in world.owed if 0 < (world.fires_ms.get(job_id) or 0) <= world.now_ms}
+    before = PlacesBefore(world)
     found, wrong = world.do(lambda: world.lane.claim(limit, needs_gates=True), steady=steady)
     if wrong is not None:
         if isinstance(wrong, Died):
@@ -86,7 +89,8 @@ def take(world: World, number: int, limit: int, *, steady: bool = False) -> Take
         world.shut_until_ms |= dict.fromkeys(found.ungated, world.now_ms + 1000)
         world.do(lambda: worker.deliver(Taken([], [], found.now_ms, 0), world.lane.name, ungated=found.ungated))
     ids = [job_id for batch in found.batches for job_id in batch.ids]
-    left = {job_id for job_id in due - set(ids) if _is_open(world, world.rows.by_id[job_id])}
+    queues = before.check({batch.queue for batch in found.batches})
+    left = {job_id for job_id in due - set(ids) if _is_open(world, world.rows.by_id[job_id], free=queues)}
     if limit == ALL and left and not found.more:
         raise Broken(f"its timer is due, and no claim gives it: {', '.join(world.name(one) for one in sorted(left))}")
     if due - set(ids) - left:
@@ -101,9 +105,10 @@ def take(world: World, number: int, limit: int, *, steady: bool = False) -> Take
     return taken
 
 
-def _is_open(world: World, row: Row) -> bool:
+def _is_open(world: World, row: Row, *, free: Set[str]) -> bool:
     """Whether nothing but its time holds a job back."""
-    return world.kind(row).at_once is None and world.shut_until_ms.get(world.queue(row), 0) < world.now_ms
+    has_place = world.kind(row).at_once is None or world.queue(row) in free
+    return has_place and world.shut_until_ms.get(world.queue(row), 0) < world.now_ms
 
 
 def deliver(world: World, number: int, taken: Taken, *, steady: bool = False) -> bool:
@@ -113,6 +118,7 @@ def deliver(world: World, number: int, taken: Taken, *, steady: bool = False) ->
         return False  # the task would wait until there is room
     if taken.until_ms < now_ms:
         world.met.note(Sometimes.ZOMBIE_DELIVERED)
+        world.are_places_known = False  # its place ended with that lease, and it may run all the same
     rows = [world.rows.by_id[one] for one in dict.fromkeys(taken.ids) if one in world.rows.by_id]
     fates = {
         row.id: [fate]
@@ -174,6 +180,8 @@ def answer(world: World, chance: random.Random) -> None:
 def _answer(world: World, chance: random.Random, worker: Worker, call: Call) -> None:
     weights = [weight for *_, weight in ANSWERS.values()]
     (name,) = chance.choices(list(ANSWERS), weights)
+    if world.setting.says and chance.random() < 0.5:
+        name = world.setting.says
     say(world, worker, call, name)
 
 
@@ -208,6 +216,7 @@ def write_of(world: World, number: int, *, steady: bool = False) -> bool:
     answers: dict[str, Answer] = {}
     for result in reported:
         _expect(world, result, fates, answers)
+    _expect_called_off(world, reported, fates)
     done, wrong = world.do(worker.outcome_writer.run_once, steady=steady)
     world.tell(f"worker {number} writes {', '.join(_words(world, one) for one in reported) or 'renewals'}: {done}")
     if isinstance(wrong, Died):
@@ -246,12 +255,24 @@ def _expect(world: World, result: CallbackResult, fates: dict[str, list[Fate]], 
     else:
         fate = written(row, world.kind(row), found, now_ms=now_ms, is_resolved=world.is_resolved(row))
         fates[job_id], answers[job_id] = [fate], found
-    if found.calls_off and row.biz_id:
-        # Also by an outcome that does not count: the receiver has said so.
-        for other in world.with_status("pending"):
-            if (other.biz_type_id, other.biz_id) == (row.biz_type_id, row.biz_id) and other.id != job_id:
-                fates.setdefault(other.id, []).append(Fate("cancelled", attempts=other.attempts))
+
+
+def _expect_called_off(world: World, reported: Sequence[CallbackResult], fates: dict[str, list[Fate]]) -> None:
+    """Adds what receivers asked for, also by an outcome that does not count: those that wait now, or wait again."""
+    for result in reported:
+        job_id, token = result.callback.job_id, result.callback.token
+        row = world.rows.by_id[job_id]
+        if not (row.biz_id and meaning(result, world.facts[job_id].answers.get(token)).calls_off):
+            continue
+        for other in world.rows.by_id.values():
+            if (other.biz_type_id, other.biz_id) != (row.biz_type_id, row.biz_id) or other.id == job_id:
+                continue
+            if other.status == "pending":
+                fates[other.id] = [Fate("cancelled", attempts=other.attempts)]
                 world.met.note(Sometimes.CALLED_OFF_BY_RECEIVER)
+            else:
+                again = [fate for fate in fates.get(other.id, ()) if fate.status == "pending"]
+                fates.setdefault(other.id, []).extend(Fate("cancelled", attempts=fate.attempts) for fate in again)
 
 
 def _note_written(world: World, after: Row, answer: Answer) -> None:

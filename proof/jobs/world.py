@@ -9,9 +9,10 @@ from typing import Any
 
 from proof.broken import Broken
 from proof.jobs.kinds import FOLLOWER, KINDS, Kind
-from proof.jobs.laws import check_fate, check_form, check_new
+from proof.jobs.laws import check_fate, check_form, check_leases, check_new, check_no_timer
 from proof.jobs.ledger import Expected, Fact, Setting
 from proof.jobs.oracle import ENDS
+from proof.jobs.places import check_call, check_places
 from proof.jobs.receiver import Receiver
 from proof.jobs.rows import Row, Rows
 from proof.jobs.site import USING, WINDOW_SECONDS, Site, forget, is_resting
@@ -73,12 +74,18 @@ class World:
         self.operations: dict[int, Counter[str]] = {}
         self.is_counted = True
         self.has_crashed = False
+        #: Whether each place has to be somebody's: no verb had a trouble, and no claim of rows came too late.
+        self.are_places_known = True
+        #: When the database was last away; long before the beginning where it never was.
+        self.database_back_ms = 0
         #: Jobs that the loader made pending again while a consumer held their timers.
         self.left_leased: set[str] = set()
         #: When timers fire that have to be there, as they were looked at last.
         self.fires_ms: dict[str, int | None] = {}
         #: Queues whose gates are gone, and until when no claim looks at them.
         self.shut_until_ms: dict[str, int] = {}
+        #: Callbacks that have begun since rows were read last.
+        self.begun: list[Callback] = []
         self.asked: list[Any] = []
         self.has_forgotten = False
         self.saved: Snapshot | None = None
@@ -175,6 +182,7 @@ class World:
         elif wrong is not None and not self.happened and not isinstance(wrong, JobError):
             raise Broken(f"{type(wrong).__name__}: {wrong}") from wrong
         if trouble is not None and self.happened:
+            self.are_places_known = False
             if told := _TOLD[trouble].get(self.happened):
                 self.met.note(told)
             self.tell(f"({trouble}: {self.happened})")
@@ -205,6 +213,8 @@ class World:
                 check_fate(self, before, after, expected.fates.get(job_id, ()))
             if expected.sets_timers or after.status != "pending":
                 self._note_timer(after, is_clean=is_clean)
+            if is_clean and expected.sets_timers:
+                check_no_timer(self, before, after, ends_timers=expected.ends_timers)
         check_new(self, fresh, changed, expected)
         if expected.is_sure:
             stayed = expected.fates.keys() - changed.keys() - expected.may_stay
@@ -213,7 +223,9 @@ class World:
         for worker in self.workers:
             if worker.receiver.broken is not None:
                 raise worker.receiver.broken
+        check_leases(self)
         self.check_timers()
+        check_places(self)
         return changed
 
     @property
@@ -277,6 +289,7 @@ class World:
         job_id, name = callback.job_id, self.name(callback.job_id)
         row, fact = self.rows.by_id[job_id], self.facts[job_id]
         self.met.note(Sometimes.CALLED)
+        self.begun.append(callback)
         if row.next_run_ms > self.now_ms:
             raise Broken(f"called early: {name} by {row.next_run_ms - self.now_ms} ms")
         if fact.barred and callback.token != fact.allowed:
@@ -286,6 +299,7 @@ class World:
         for call in (call for worker in self.workers for call in worker.receiver.open):
             if call.job_id == job_id and call.callback.lease_ends > self.clock.monotonic():
                 raise Broken(f"called while another has its lease: {name}")
+        check_call(self, row)
         if fact.calls:
             self.met.note(Sometimes.CALLED_AGAIN)
         fact.calls += 1

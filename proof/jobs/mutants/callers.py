@@ -42,18 +42,21 @@ CALLERS = (
         _VERBS,
         '            "attempt_base": row.attempts,\n',
         "",
+        theme="retries",
     ),
     CodeMutant(
         "a redriven job is as old as it was",
         _VERBS,
         '            "redriven_at": now,\n',
         "",
+        theme="retries",
     ),
     CodeMutant(
         "a redriven job keeps its errors of ours",
         _VERBS,
         '            "system_errors": 0,\n',
         "",
+        theme="losses",
     ),
     CodeMutant(
         "a redriven job has ended",
@@ -72,6 +75,7 @@ CALLERS = (
         _VERBS,
         "            refuse_resolved(job, lift=lift, using=using)",
         "            pass",
+        theme="resolving",
     ),
     CodeMutant(
         "an edit leaves the time",
@@ -84,6 +88,7 @@ CALLERS = (
         _EDITING,
         '    if values.get("due_at") == job.due_at:',
         "    if False:",
+        theme="asking",
     ),
     CodeMutant(
         "a resolve lays no tombstone",

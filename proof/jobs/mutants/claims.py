@@ -26,6 +26,7 @@ CLAIMS = (
         _CLAIM_JOBS,
         "pulling or job.next_run_at > now",
         "pulling or job.next_run_at > now + timedelta(seconds=1)",
+        theme="early",
     ),
     CodeMutant(
         "a claim looks for no tombstone",
@@ -50,6 +51,7 @@ CLAIMS = (
         _CLAIM_JOBS,
         'values |= {"version": F("version") + 1, "debounce_key": ""}',
         'values |= {"version": F("version") + 1}',
+        theme="debounce",
     ),
     CodeMutant(
         "a lease is without the timeout",
@@ -68,18 +70,21 @@ CLAIMS = (
         _CLAIM_JOBS,
         "if job.expires_at is not None and job.expires_at <= now and job.redriven_at is None:",
         "if False:",
+        theme="expiry",
     ),
     CodeMutant(
         "what was redriven expires",
         _CLAIM_JOBS,
         "job.expires_at <= now and job.redriven_at is None:",
         "job.expires_at <= now:",
+        theme="expiry",
     ),
     CodeMutant(
         "what lapsed counts as never tried",
         _CLAIM_JOBS,
         "return Decision.LAPSED if job.attempts_used else Decision.EXPIRED",
         "return Decision.EXPIRED",
+        theme="expiry",
     ),
     CodeMutant(
         "age does not matter",
@@ -92,18 +97,21 @@ CLAIMS = (
         _CLAIM_JOBS,
         "        and not job.attempts_used\n",
         "",
+        theme="lateness",
     ),
     CodeMutant(
         "lateness counts after a redrive too",
         _CLAIM_JOBS,
         "        and job.redriven_at is None\n        and now",
         "        and now",
+        theme="lateness",
     ),
     CodeMutant(
         "lateness does not matter",
         _CLAIM_JOBS,
         "now - job.due_at > biz_type.max_lateness",
         "False",
+        theme="lateness",
     ),
     CodeMutant(
         "deaths make no follow-up at a claim",

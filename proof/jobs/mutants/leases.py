@@ -16,6 +16,7 @@ LEASES = (
         _LEASES,
         "lease_until__lt=now)\n",
         "lease_until__lt=now + timedelta(seconds=5))\n",
+        theme="losses",
     ),
     CodeMutant(
         "a lost lease keeps its token",
@@ -34,6 +35,7 @@ LEASES = (
         _LEASES,
         "    if job.system_errors + 1 >= max_system_errors:",
         "    if False:",
+        theme="losses",
     ),
     CodeMutant(
         "a lost worker counts as no error of ours",
@@ -52,12 +54,14 @@ LEASES = (
         _LEASES,
         "status=Transition.CLAIM.target, lease_token=token)",
         "status=Transition.CLAIM.target)",
+        theme="zombies",
     ),
     CodeMutant(
         "a renewal needs no running row",
         _LEASES,
         "rows = Job.objects.using(using).filter(id__in=ids, status=Transition.CLAIM.target, lease_token=token)",
         "rows = Job.objects.using(using).filter(id__in=ids)",
+        theme="zombies",
     ),
     CodeMutant(
         "a renewal is not written",
@@ -82,12 +86,14 @@ LEASES = (
         _LOST_LEASES,
         "        if job.biz_type.has_slots:\n",
         "        if False:\n",
+        theme="losses",
     ),
     CodeMutant(
         "leases are lost right after the database was away",
         _LOST_LEASES,
         "        if not self._uptime.covers_a_lease():\n            return 0\n",
         "",
+        theme="outage",
     ),
     CodeMutant(
         "leases are never lost",
@@ -100,18 +106,21 @@ LEASES = (
         _DISPATCHER,
         "if callback.lease_ends - self._clock.monotonic() < callback",
         "if -1 > callback",
+        theme="waiting",
     ),
     CodeMutant(
         "a lease counts from its claim's end",
         _JOB_CALLBACKS,
         "callback.lease_ends = began + _job(callback).lease_seconds if job_id in renewed else began",
         "callback.lease_ends = began + _job(callback).lease_seconds",
+        theme="waiting",
     ),
     CodeMutant(
         "a batch that was not written is dropped",
         _OUTCOME_WRITER,
         "                if len(batch) > 1:\n                    self._results.extendleft(reversed(batch))",
         "                if len(batch) > 0:\n                    self._results.extendleft(reversed(batch[:0]))",
+        theme="wires",
     ),
     CodeMutant(
         "leases are never renewed",

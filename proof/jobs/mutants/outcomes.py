@@ -16,12 +16,14 @@ OUTCOMES = (
         _WRITE_OUTCOMES,
         "ours = jobs.filter(id__in=ids, status=_RUNNING, lease_token=outcome.token)",
         "ours = jobs.filter(id__in=ids, status=_RUNNING)",
+        theme="zombies",
     ),
     CodeMutant(
         "an outcome is written to a row that does not run",
         _WRITE_OUTCOMES,
         "ours = jobs.filter(id__in=ids, status=_RUNNING, lease_token=outcome.token)",
         "ours = jobs.filter(id__in=ids)",
+        theme="zombies",
     ),
     CodeMutant(
         "an outcome counts no attempt",
@@ -52,6 +54,7 @@ OUTCOMES = (
         _WRITE_OUTCOMES,
         "        _resolve_retries([one.job_id for one in outcomes if one.status == _PENDING], now=now, using=using)",
         "        pass",
+        theme="resolving",
     ),
     CodeMutant(
         "an operation counts no success",
@@ -64,6 +67,7 @@ OUTCOMES = (
         _WRITE_OUTCOMES,
         "if outcome.tried is not None and outcome.job_id in written",
         "if outcome.tried is not None",
+        theme="zombies",
     ),
     CodeMutant(
         "an attempt is not logged",
@@ -80,7 +84,7 @@ OUTCOMES = (
     CodeMutant(
         "a retry sets no timer",
         _COMPLETER,
-        "            move(again)\n",
+        "            move(timers)\n",
         "            pass\n",
     ),
     CodeMutant(
@@ -88,24 +92,27 @@ OUTCOMES = (
         _COMPLETER,
         "at=completion.finished.next_run_at))",
         "at=None))",
+        theme="retries",
     ),
     CodeMutant(
         "a retry's timer is ensured, not put",
         _COMPLETER,
-        "            move(again)\n",
-        "            __import__('tasksapp.timers.arming', fromlist=['x']).ensure_timers(again)\n",
+        "            move(timers)\n",
+        "            __import__('tasksapp.timers.arming', fromlist=['x']).ensure_timers(timers)\n",
     ),
     CodeMutant(
         "a slot is not freed",
         _COMPLETER,
         "            settle(lane, queue, ids, ended_ms=self._clock.now_ms())\n",
         "            pass\n",
+        theme="places",
     ),
     CodeMutant(
         "follow-ups are made for outcomes that do not count",
         _COMPLETER,
         "make_follow_ups([job for job in following if job.id in written]",
         "make_follow_ups(following",
+        theme="zombies",
     ),
     CodeMutant(
         "follow-ups are made outside of the transaction",
@@ -127,18 +134,21 @@ OUTCOMES = (
         _COMPLETER,
         "            if completion.cancel_others:\n",
         "            if False:\n",
+        theme="others",
     ),
     CodeMutant(
         "others of no biz id are called off",
         _COMPLETER,
         "        if not job.row.biz_id:\n            return\n",
         "",
+        theme="others",
     ),
     CodeMutant(
         "others of all biz types are called off",
         _COMPLETER,
         "            biz_type_id=job.row.biz_type_id, biz_id=",
         "            biz_id=",
+        theme="others",
     ),
     CodeMutant(
         "a job is called off that runs",
@@ -163,6 +173,7 @@ OUTCOMES = (
         _COMPLETION,
         "    uncounted = -1 if job.counted_at_claim else 0",
         "    uncounted = 0",
+        theme="waiting",
     ),
     CodeMutant(
         "an attempt counts twice at most once",
@@ -175,12 +186,14 @@ OUTCOMES = (
         _COMPLETION,
         "ends = job.row.expires_at if job.row.redriven_at is None else None",
         "ends = None",
+        theme="expiry",
     ),
     CodeMutant(
         "a bulk redrive does not ask for a resolve",
         _BULK,
         "            batch = batch.filter(not_resolved())",
         "            pass",
+        theme="resolving",
     ),
     CodeMutant(
         "a follow-up is made twice",

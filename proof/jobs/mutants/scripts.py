@@ -19,26 +19,31 @@ SCRIPTS = (
         "an ensured timer moves later",
         "(not was or was > (elsewhere and due * 16 + 15 or score))",
         "true",
+        theme="early",
     ),
     Mutant(
         "an ensured timer does not move earlier",
         "(not was or was > (elsewhere and due * 16 + 15 or score))",
         "not was",
+        theme="early",
     ),
     Mutant(
         "a leased timer is ensured",
         "if not leased[#out + 1] and (not was",
         "if (not was",
+        theme="loading",
     ),
     Mutant(
         "a timer that is put keeps its lease",
         "  if redis.call('ZREM', q .. LEASED, id) == 1 then\n    redis.call('HDEL', q .. HOLDER, id)\n    freed, added",
         "  if false then\n    redis.call('HDEL', q .. HOLDER, id)\n    freed, added",
+        theme="timers",
     ),
     Mutant(
         "a timer that is put keeps its old place",
         "removed = removed + (set ~= target and redis.call('ZREM', set, id) or 0)",
         "removed = removed + 0",
+        theme="timers",
     ),
     Mutant(
         "a timer that is put is not on the agenda",
@@ -54,11 +59,13 @@ SCRIPTS = (
         "a cancelled timer stays",
         "    out[i] = math.max(out[i], redis.call('ZREM', set, id))",
         "    out[i] = out[i]",
+        theme="timers",
     ),
     Mutant(
         "a cancelled timer keeps its lease",
         "  if redis.call('ZREM', q .. LEASED, id) == 1 then\n    redis.call('HDEL', q .. HOLDER, id)\n    freed, out",
         "  if false then\n    redis.call('HDEL', q .. HOLDER, id)\n    freed, out",
+        theme="timers",
     ),
     Mutant(
         "a timer's lease never ends",
@@ -74,6 +81,7 @@ SCRIPTS = (
         "a timer whose lease ended keeps its slot",
         "    free_slots(q, {id})\n    wait_again",
         "    wait_again",
+        theme="places",
     ),
     Mutant(
         "an acknowledged timer stays leased",
@@ -86,26 +94,31 @@ SCRIPTS = (
         "any token ends a timer's lease",
         "if value and string.sub(value, 1, #token) == token then",
         "if value then",
+        theme="timers",
     ),
     Mutant(
         "a gate lets one more through",
         "local free = tonumber(max_in_flight) - redis.call('ZCARD', q .. IN_FLIGHT)",
         "local free = tonumber(max_in_flight) + 1 - redis.call('ZCARD', q .. IN_FLIGHT)",
+        theme="places",
     ),
     Mutant(
         "a gate without a revision is open",
         "  if ungated and not revision then",
         "  if false then",
+        theme="loading",
     ),
     Mutant(
         "a claim takes no slot",
         "    return #ids - held - redis.call('ZADD', q .. IN_FLIGHT, unpack(ends))",
         "    return 0",
+        theme="places",
     ),
     Mutant(
         "a slot that is freed wakes nobody",
         "if freed > 0 and has_timers(KEYS[1]) then\n  note_agenda(KEYS[2], ARGV[1], now)\nend\nreturn freed",
         "return freed",
+        theme="places",
     ),
     Mutant(
         "a queue leaves the agenda with timers in it",

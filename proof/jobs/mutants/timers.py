@@ -27,6 +27,7 @@ TIMERS = (
         _ARMING,
         "        for (lane, queue, _, key), group in far.items():",
         "        for (lane, queue, _, key), group in {}.items():",
+        theme="asking",
     ),
     CodeMutant(
         "the loader skips what entered the window",
@@ -57,6 +58,7 @@ TIMERS = (
         _TIMER_LOSS,
         "return self._seen != self._confirmed or (",
         "return (",
+        theme="loading",
     ),
     CodeMutant(
         "the window ends a minute late",
@@ -69,11 +71,13 @@ TIMERS = (
         _PENDING_ROWS,
         "filter(biz_type_id=biz_type_id, status=Transition.CLAIM.source)",
         "filter(biz_type_id=biz_type_id, status__in=('pending', 'running'))",
+        theme="loading",
     ),
     CodeMutant(
         "the loader leaves slots that leaked",
         _LOADER,
         "        self._slot_sweep.run_once(biz_types)",
         "        pass",
+        theme="wires",
     ),
 )
