@@ -156,7 +156,8 @@ def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, u
                 finished_at=None if outcome.status == _PENDING else now,
             )
             written.update(held)
-        _resolve_retries([one.job_id for one in outcomes if one.status == _PENDING], now=now, using=using)
+        again = [one.job_id for one in outcomes if one.status == _PENDING and one.job_id in written]
+        _resolve_retries(again, now=now, using=using)
         for operation_id, kinds in counts.items():
             Operation.objects.using(using).filter(id=operation_id).update(
                 succeeded=F(_SUCCEEDED.value) + sum(n for kind, n in kinds.items() if kind.status == _SUCCEEDED),

@@ -84,6 +84,20 @@ def test_a_failed_attempt_is_not_tried_again_and_one_that_succeeds_counts(biz_ty
     assert Job.objects.get(id=failing).finished_at is not None
 
 
+def test_an_attempt_whose_lease_was_lost_leaves_the_job_to_the_next_claim(biz_type: BizType) -> None:
+    job_id = due(biz_id="42")
+    answer = claim(job_id)
+    jobs.resolve("order.close", "42")
+    Job.objects.filter(id=job_id).update(status=Status.PENDING, lease_until=None, lease_token=None)  # by the loader
+
+    outcome = finished(job_id, answer.token, Transition.RETRY, last_error="503")
+    written = write_outcomes([outcome], now=timezone.now(), worker="w", using="default")
+
+    assert written == set()
+    assert status_of(job_id)[0] == Status.PENDING
+    assert claim(job_id).claimed == []
+
+
 def test_a_create_is_refused_for_a_week_at_least_and_others_are_not(biz_type: BizType) -> None:
     jobs.resolve("order.close", "42")
 
