@@ -47,7 +47,7 @@ def _to_one(
         world.met.note(Sometimes.STALE if isinstance(wrong, VersionConflict) else Sometimes.CANCEL_REFUSED)
     elif other_error is not None and isinstance(wrong, other_error):
         may = {}
-    world.settle(Expected(fates=may, is_sure=is_sure, ends_timers=True))
+    world.settle(Expected(fates=may, is_sure=is_sure, puts_timers=True))
     if is_sure:
         world.met.note(said)
 
@@ -162,6 +162,8 @@ def bulk(world: World, chance: random.Random) -> None:
         return
     picked = chance.sample(rows, min(len(rows), 3))
     verb = chance.choice([Verb.CANCEL, Verb.RUN_NOW, Verb.REDRIVE, Verb.DROP])
+    if any(row.status == "dead" and world.is_resolved(row) for row in picked) and chance.random() < 0.5:
+        verb = Verb.REDRIVE
     outcome, wrong = world.do(lambda: apply_many(verb, [UUID(row.id) for row in picked]))
     now_ms = world.now_ms
     made = {

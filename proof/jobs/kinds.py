@@ -89,7 +89,10 @@ KINDS = {
             follows=frozenset({"dead"}),
             columns={"backoff_min_seconds": 2, "backoff_factor": 3, "backoff_max_seconds": 10},
         ),
-        Kind(code="single", waits=(2,), keeps_one=True, columns={"backoff": BizType.Backoff.LIST, "backoff_list": [2]}),
+        Kind(
+            code="single", waits=(2, 4), keeps_one=True,
+            columns={"backoff": BizType.Backoff.LINEAR, "backoff_min_seconds": 2},
+        ),
         Kind(
             code="narrow", waits=(1, 20), late_ms=40_000, at_once=1,
             columns={"backoff": BizType.Backoff.LIST, "backoff_list": [1, 20]},

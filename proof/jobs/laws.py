@@ -73,15 +73,26 @@ def check_leases(world: World) -> None:
             raise Broken(f"called though its lease may end before its timeout: {name}")
 
 
-def check_no_timer(world: World, before: Row | None, after: Row, *, ends_timers: bool) -> None:
-    """Raises Broken where a row has a timer that it must not have: it waits no more, or not within the near window."""
+def check_timer(world: World, before: Row | None, after: Row, *, is_put: bool) -> None:
+    """Raises Broken where a timer is not just where the row wants it: none beyond the near window, none after the end.
+
+    Args:
+        world: the history.
+        before: the row as it was.
+        after: the row as it is.
+        is_put: whether the verb puts timers, so that it matters neither where they were nor who held them.
+    """
     is_far = after.status == "pending" and after.next_run_ms > world.now_ms + FAR_MS
-    is_over = ends_timers and before is not None and before.status == "pending" and after.status in ENDS
-    if not (is_far or is_over):
+    is_over = is_put and before is not None and before.status == "pending" and after.status in ENDS
+    is_moved = is_put and before is not None and after.status == "pending"
+    if not (is_far or is_over or is_moved):
         return
     ((_, at_ms),) = world.timers([after])
-    if at_ms is not None:
+    if (is_far or is_over) and at_ms is not None:
         raise Broken(f"it keeps a timer: {world.name(after.id)} is {after.status}")
+    is_near = after.next_run_ms <= world.now_ms + int(WINDOW_SECONDS * 1000)
+    if is_moved and is_near and at_ms != after.next_run_ms:
+        raise Broken(f"its timer is not where its row is: {world.name(after.id)}")
 
 
 def check_new(

@@ -45,6 +45,7 @@ def stand_still(world: World, chance: random.Random) -> None:
     for call in list(still.receiver.open):
         if chance.random() < 0.7:  # else its writer wakes first, and renews
             working.say(world, still, call, chance.choice(["200", "500", "410"]))
+    world.move(chance.choice([0, 1000]))
     if still is world.workers[number]:
         working.write_of(world, number)
 
@@ -100,6 +101,9 @@ def turn(world: World, *, steady: bool = False) -> None:
     if not is_held or world.happened:
         world.owed -= changed.keys()
         return
+    if world.is_empty and not found.reloaded:
+        raise Broken("Redis has lost all it had, and the loader does not load the window")
+    world.is_empty = False
     world.met.note(Sometimes.RELOADED if found.reloaded else Sometimes.HEALED if found.overdue else Sometimes.ENTERED)
     end_ms = now_ms + int(WINDOW_SECONDS * 1000)
     begin_ms = 0 if found.reloaded or before is None else int(before.timestamp() * 1000)
@@ -154,7 +158,7 @@ def early_timer(world: World, chance: random.Random) -> None:
             raise Broken(f"a timer that is ensured for now fires later: {world.name(row.id)}")
         if chance.random() < 0.5:
             # A loader has read the row before it was moved to where it is.
-            world.lane.ensure(world.queue(row), [(row.id, row.next_run_ms + 5000)])
+            world.lane.ensure(world.queue(row), [(row.id, row.next_run_ms + 5000)], step=chance.choice([2, 9]))
             world.tell("and a loader that was late ensures it for later")
             if world.timers([row])[0][1] != at_ms:
                 raise Broken(f"a timer that is ensured for later does not stay: {world.name(row.id)}")
@@ -204,10 +208,12 @@ def go_back(world: World, chance: random.Random) -> None:
         return
     if world.saved is not None and chance.random() < 0.7:
         put_back(world.site.client, world.saved)
+        world.is_empty = False  # with what was saved, the loader may have all it needs
         world.met.note(Sometimes.WENT_BACK)
         world.tell("Redis goes back to the state that was saved")
     else:
         world.site.client.flushall()
+        world.is_empty = True
         world.met.note(Sometimes.FLUSHED)
         world.tell("Redis loses all that it had")
     world.owed.clear()

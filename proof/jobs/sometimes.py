@@ -13,6 +13,7 @@ class Sometimes(StrEnum):
     COMMIT_LOST = "a commit was done, and its caller got an error"
     STATEMENT_REFUSED = "the database refused a statement"
     COMMAND_LOST = "a command of Redis was done, and its caller got an error"
+    DATABASE_REFUSED = "the database was away for a whole verb"
     REDIS_AWAY = "Redis was away for a whole verb"
     WENT_BACK = "Redis went back to an earlier state"
     FLUSHED = "Redis lost all it had"

@@ -95,8 +95,17 @@ THEMES: dict[str, Theme] = {
     # Timers that consumers hold, and lose, while their jobs are moved.
     "timers": Theme(
         kinds=("again", "single"),
-        verbs={"work": 8, "go_on": 10, "pass_time": 2, "reschedule": 6, "cancel": 3, "load": 2, "early_timer": 6},
-        setting={**_QUIET, "longest_ms": 31_000},
+        verbs={
+            "work": 8,
+            "go_on": 10,
+            "pass_time": 2,
+            "reschedule": 6,
+            "edit": 4,
+            "cancel": 3,
+            "answer": 4,
+            "write": 4,
+        },
+        setting={**_QUIET, "has_loader": False, "says": "500", "longest_ms": 31_000},
     ),
     # Jobs that grow old, whose receivers ask for a wait.
     "ageing": Theme(
@@ -106,7 +115,7 @@ THEMES: dict[str, Theme] = {
     ),
     # Retries: all waits of a policy, and its end.
     "retries": Theme(
-        kinds=("again", "once", "aged", "narrow"),
+        kinds=("again", "once", "aged", "narrow", "single"),
         verbs={"serve": 6, "pass_time": 4, "redrive": 3},
         setting={**_QUIET, "says": "500", "most_live": 2},
     ),
@@ -119,8 +128,14 @@ THEMES: dict[str, Theme] = {
     # Biz ids that are resolved, in several biz types, while their jobs wait, run and are made.
     "resolving": Theme(
         kinds=("again", "once", "single"),
-        verbs={"create": 3, "resolve": 6, "lift": 3, "work": 3, "write": 2, "redrive": 4, "bulk": 4},
-        setting={**_QUIET, "most_live": 8},
+        verbs={"create": 3, "resolve": 6, "lift": 3, "work": 3, "write": 2, "redrive": 2, "bulk": 6},
+        setting={**_QUIET, "most_live": 8, "says": "410"},
+    ),
+    # Biz ids of which one job is live.
+    "single": Theme(
+        kinds=("single",),
+        verbs={"create": 6, "serve": 2, "redrive": 4, "bulk": 3},
+        setting={**_QUIET, "says": "410", "most_live": 8},
     ),
     # What callers and people ask for, one verb after the other on one job.
     "asking": Theme(

@@ -27,8 +27,11 @@ class Trouble(StrEnum):
     REFUSED = "is refused"
     LOST = "is done, but its reply is lost"
     REDIS_AWAY = "Redis is away"
+    DATABASE_AWAY = "the database is away"
 
 
+#: These last as long as the verb.
+_AWAY = (Trouble.REDIS_AWAY, Trouble.DATABASE_AWAY)
 #: So many statements, commits and commands most verbs have, at the most.
 LONGEST = 16
 
@@ -93,7 +96,7 @@ class Wire:
     @property
     def _is_next(self) -> bool:
         """Whether the trouble comes now."""
-        return self._is_open and self._left == 1 and self._trouble not in (None, Trouble.REDIS_AWAY)
+        return self._is_open and self._left == 1 and self._trouble not in (None, *_AWAY)
 
     def _send(self, place: str, perform: Callable[[], T]) -> T:
         if not self._is_open:
@@ -101,8 +104,8 @@ class Wire:
         self.sent += 1
         if self._is_dead:
             raise Died
-        if self._trouble is Trouble.REDIS_AWAY:
-            if place == "redis":
+        if self._trouble in _AWAY:
+            if (place == "redis") is (self._trouble is Trouble.REDIS_AWAY):
                 self.happened = place
                 raise _error(place)
             return perform()

@@ -216,7 +216,7 @@ def write_of(world: World, number: int, *, steady: bool = False) -> bool:
     answers: dict[str, Answer] = {}
     for result in reported:
         _expect(world, result, fates, answers)
-    _expect_called_off(world, reported, fates)
+    called_off = _expect_called_off(world, reported, fates)
     done, wrong = world.do(worker.outcome_writer.run_once, steady=steady)
     world.tell(f"worker {number} writes {', '.join(_words(world, one) for one in reported) or 'renewals'}: {done}")
     if isinstance(wrong, Died):
@@ -226,12 +226,21 @@ def write_of(world: World, number: int, *, steady: bool = False) -> bool:
     world.site.go_on()
     left = {(one.callback.job_id, one.callback.token) for one in worker.reported}
     may_stay = {one.callback.job_id for one in reported if (one.callback.job_id, one.callback.token) in left}
-    may_stay |= {job_id for job_id in fates if job_id not in answers and job_id not in renewed}
+    may_stay |= {job_id for job_id in fates if job_id not in answers and job_id not in renewed | called_off}
     # A renewal of a lease that has just been renewed changes nothing.
     may_stay |= {job_id for job_id in renewed if world.rows.by_id[job_id].lease_ms == now_ms + HELD_MS}
     changed = world.settle(
-        Expected(fates=fates, is_sure=bool(done) and not world.happened, may_stay=frozenset(may_stay))
+        Expected(
+            fates=fates,
+            is_sure=bool(done) and not world.happened and not left,
+            may_stay=frozenset(may_stay),
+            puts_timers=True,
+        )  # fmt: skip
     )
+    if not isinstance(wrong, Died):
+        for job_id, token in {(one.callback.job_id, one.callback.token) for one in reported} - left:
+            if world.rows.by_id[job_id].token == token:
+                raise Broken(f"an outcome is neither written nor kept for another try: {world.name(job_id)}")
     for job_id, (before, after) in changed.items():
         if before is not None and job_id in answers and before.status == "running" and after.status != "running":
             _note_written(world, after, answers[job_id])
@@ -257,8 +266,12 @@ def _expect(world: World, result: CallbackResult, fates: dict[str, list[Fate]], 
         fates[job_id], answers[job_id] = [fate], found
 
 
-def _expect_called_off(world: World, reported: Sequence[CallbackResult], fates: dict[str, list[Fate]]) -> None:
-    """Adds what receivers asked for, also by an outcome that does not count: those that wait now, or wait again."""
+def _expect_called_off(world: World, reported: Sequence[CallbackResult], fates: dict[str, list[Fate]]) -> set[str]:
+    """Adds what receivers asked for, also by an outcome that does not count: those that wait now, or wait again.
+
+    Gives back those that waited before.
+    """
+    called_off = set()
     for result in reported:
         job_id, token = result.callback.job_id, result.callback.token
         row = world.rows.by_id[job_id]
@@ -269,10 +282,13 @@ def _expect_called_off(world: World, reported: Sequence[CallbackResult], fates: 
                 continue
             if other.status == "pending":
                 fates[other.id] = [Fate("cancelled", attempts=other.attempts)]
+                called_off.add(other.id)
                 world.met.note(Sometimes.CALLED_OFF_BY_RECEIVER)
             else:
                 again = [fate for fate in fates.get(other.id, ()) if fate.status == "pending"]
-                fates.setdefault(other.id, []).extend(Fate("cancelled", attempts=fate.attempts) for fate in again)
+                for fate in again:
+                    fates[other.id].append(Fate("cancelled", attempts=fate.attempts))
+    return called_off
 
 
 def _note_written(world: World, after: Row, answer: Answer) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from proof.broken import Broken
 from proof.jobs.kinds import FOLLOWER, KINDS, Kind
-from proof.jobs.laws import check_fate, check_form, check_leases, check_new, check_no_timer
+from proof.jobs.laws import check_fate, check_form, check_leases, check_new, check_timer
 from proof.jobs.ledger import Expected, Fact, Setting
 from proof.jobs.oracle import ENDS
 from proof.jobs.places import check_call, check_places
@@ -38,6 +38,7 @@ _TOLD = {
     Trouble.REFUSED: {"sql": Sometimes.STATEMENT_REFUSED},
     Trouble.LOST: {"commit": Sometimes.COMMIT_LOST, "redis": Sometimes.COMMAND_LOST},
     Trouble.REDIS_AWAY: {"redis": Sometimes.REDIS_AWAY},
+    Trouble.DATABASE_AWAY: dict.fromkeys(("sql", "commit"), Sometimes.DATABASE_REFUSED),
 }
 
 
@@ -88,6 +89,8 @@ class World:
         self.begun: list[Callback] = []
         self.asked: list[Any] = []
         self.has_forgotten = False
+        #: Whether Redis has lost all it had since the loader's last turn.
+        self.is_empty = False
         self.saved: Snapshot | None = None
         self.story: list[str] = []
         self.chance = random.Random(0)
@@ -214,7 +217,7 @@ class World:
             if expected.sets_timers or after.status != "pending":
                 self._note_timer(after, is_clean=is_clean)
             if is_clean and expected.sets_timers:
-                check_no_timer(self, before, after, ends_timers=expected.ends_timers)
+                check_timer(self, before, after, is_put=expected.puts_timers)
         check_new(self, fresh, changed, expected)
         if expected.is_sure:
             stayed = expected.fates.keys() - changed.keys() - expected.may_stay

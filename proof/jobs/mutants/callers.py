@@ -167,5 +167,6 @@ CALLERS = (
         _ONE_LIVE,
         'return request.biz_type.one_live != BizType.OneLive.ANY and request.row.biz_id != ""',
         "return False",
+        theme="single",
     ),
 )

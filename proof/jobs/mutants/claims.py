@@ -140,7 +140,7 @@ CLAIMS = (
     CodeMutant(
         "a claim frees no slot of what does not run",
         _CLAIMER,
-        "self._free_slots([*spent, *answer.gone])\n        return answer\n\n    def claim_found",
+        "self._free_slots([*spent, *answer.gone], timers_ms=now_ms)\n        return answer\n\n    def claim_found",
         "return answer\n\n    def claim_found",
     ),
     CodeMutant(

@@ -52,7 +52,7 @@ OUTCOMES = (
     CodeMutant(
         "a retry is not called off after a resolve",
         _WRITE_OUTCOMES,
-        "        _resolve_retries([one.job_id for one in outcomes if one.status == _PENDING], now=now, using=using)",
+        "        _resolve_retries(again, now=now, using=using)",
         "        pass",
         theme="resolving",
     ),
@@ -84,21 +84,21 @@ OUTCOMES = (
     CodeMutant(
         "a retry sets no timer",
         _COMPLETER,
-        "            move(timers)\n",
+        "            move(again)\n",
         "            pass\n",
     ),
     CodeMutant(
         "a retry's timer is set at the old time",
         _COMPLETER,
-        "at=completion.finished.next_run_at))",
-        "at=None))",
+        "completion.job.biz_type, at=completion.finished.next_run_at)",
+        "completion.job.biz_type, at=None)",
         theme="retries",
     ),
     CodeMutant(
         "a retry's timer is ensured, not put",
         _COMPLETER,
-        "            move(timers)\n",
-        "            __import__('tasksapp.timers.arming', fromlist=['x']).ensure_timers(timers)\n",
+        "            move(again)\n",
+        "            __import__('tasksapp.timers.arming', fromlist=['x']).ensure_timers(again)\n",
     ),
     CodeMutant(
         "a slot is not freed",

@@ -32,7 +32,7 @@ def test_histories_keep_all_laws(here: Site) -> None:
     met = Met(Sometimes)
     with virtual_time():
         player = Player(here, met)
-        failures = [failure for seed in range(1, examples(150) + 1) if (failure := player.play(drawn(seed)))]
+        failures = [failure for seed in range(1, examples(110) + 1) if (failure := player.play(drawn(seed)))]
 
     assert [(failure.plan.seed, str(failure.broken)) for failure in failures] == []
     assert len(met.never) <= (0 if FACTOR >= NIGHT else 5), met.never
