@@ -235,7 +235,7 @@ def write_of(world: World, number: int, *, steady: bool = False) -> bool:
             is_sure=bool(done) and not world.happened and not left,
             may_stay=frozenset(may_stay),
             puts_timers=True,
-        )  # fmt: skip
+        )
     )
     if not isinstance(wrong, Died):
         for job_id, token in {(one.callback.job_id, one.callback.token) for one in reported} - left:

@@ -125,6 +125,7 @@ def drain(world: World) -> None:
         holding.clear()
     idle = 0
     while idle < IDLE_CLAIMS and sum(world.queue.count()):
+        told = len(world.story)
         producing.redrive(world, random.Random(0))
         found = consuming.take(world, 0, consuming.ALL, consuming.ALL)
         for held in world.held[0]:
@@ -132,6 +133,8 @@ def drain(world: World) -> None:
         world.held[0].clear()
         world.check()
         idle = 0 if found.entries else idle + 1
+        if idle > 1:
+            del world.story[told:]  # it went as the turn before
         nexts = [at for at in (found.come_back_ms, found.reopens_ms) if at is not None and at > world.now_ms]
         wait = min(nexts) - world.now_ms if nexts else LONGEST_WAIT_MS
         world.time.move(1 if found.more else min(wait, LONGEST_WAIT_MS))

@@ -153,8 +153,8 @@ OUTCOMES = (
     CodeMutant(
         "a job is called off that runs",
         _BULK,
-        "status=verb.source).order_by",
-        "status__in=('pending', 'running', 'dead')).order_by",
+        "status=verb.source, biz_type__moved_to",
+        "status__in=('pending', 'running', 'dead'), biz_type__moved_to",
     ),
     CodeMutant(
         "at most once is tried again",
@@ -198,9 +198,8 @@ OUTCOMES = (
     CodeMutant(
         "a follow-up is made twice",
         _FOLLOW_UPS,
-        "        made = create_many([request for _, request in requests]",
-        "        create_many([request for _, request in requests], seen_by=Reach(tenant_id), "
-        "using=using)\n"
-        "        made = create_many([request for _, request in requests]",
+        "        made = create_many(\n",
+        "        create_many([request for _, request in requests], seen_by=Reach(tenant_id), using=using)\n"
+        "        made = create_many(\n",
     ),
 )
