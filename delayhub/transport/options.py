@@ -64,7 +64,7 @@ class TransportOptions:
         wait_seconds: how long a publish waits for them.
         wait_replicas_missing: ``raise`` (NotReplicated) or ``warn`` (a line in the log) where too few have it in time.
         failover_seconds: on a cluster, how long a command is tried again while its slot has no master or moves.
-        compact: whether messages are stored in a short form, which earlier releases of DelayHub cannot read.
+        compact: whether messages are stored in a short form, which no other transport can read.
         key_prefix: put before every Redis key (kombu's ``global_keyprefix``).
 
     Raises:
