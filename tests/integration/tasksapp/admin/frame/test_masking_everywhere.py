@@ -23,7 +23,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 
 from tasksapp.access.keys import issue_key
-from tasksapp.models import Alert, ApiKey, AuditEntry, BizType, Job, Operation, PausedKey, Series, Tenant
+from tasksapp.models import Alert, AlertSilence, ApiKey, AuditEntry, BizType, Job, Operation, PausedKey, Series, Tenant
 from tests.admin_scene import Scene, store_scene
 from tests.planted_secrets import Planted, found_in, plant_broker, plant_options, plant_rows
 
@@ -101,6 +101,7 @@ def _argument(name: str, route: str, scene: Scene) -> Any:
     rows: dict[str, Any] = {
         "/job/": scene.dead, "/biztype/": scene.closing, "/operation/": scene.planned_operation, "/r/": scene.dead,
         "/apikey/": ApiKey.objects.first(), "/auditentry/": AuditEntry.objects.first(), "/user/": User.objects.first(),
+        "/alert/silence/": AlertSilence.objects.first(), "/alert/": Alert.objects.first(),
         "/group/": Group.objects.first(), "/tenant/": Tenant.objects.first(), "/series/": scene.series,
     }  # fmt: skip
     for part, row in rows.items():
