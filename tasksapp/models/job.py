@@ -94,7 +94,7 @@ class Job(Carried):
             ),
             models.Index(fields=["lease_until"], condition=Q(status="running"), name="delayhub_job_running"),
             # In the order of bytes, so that it serves the beginnings of biz ids in every collation. Without the id: the
-            # versions of a row, and all rows without a biz id, then share an entry. See decision 134.
+            # versions of a row, and all rows without a biz id, then share an entry.
             models.Index(
                 fields=["biz_type", "biz_id"],
                 opclasses=["int8_ops", "varchar_pattern_ops"],
