@@ -22,13 +22,20 @@ from proof.plan import Failure  # noqa: E402  as above
 
 
 def catch(mutant: JobMutant, server: RedisServer, *, most: int) -> tuple[int, Failure[Setting]] | None:
-    """How many histories it took until one broke a law, and that one; None where all kept them."""
+    """How many histories it took until one broke a law, and that one; None where all kept them.
+
+    Raises:
+        LookupError: nothing has the text that it replaces, or what stands there cannot run.
+    """
     with made(mutant), site(redis.Redis(port=server.port), server.url) as here:
         player = Player(here, Met(Sometimes))
         for seed in range(1, most + 1):
             failure = player.play(drawn(seed, mutant.theme))
-            if failure is not None:
-                return seed, failure
+            if failure is None:
+                continue
+            if str(failure.broken).startswith(("TypeError", "NameError", "AttributeError")):
+                raise LookupError(f"{mutant.name!r} is code that cannot run: {failure.broken}")
+            return seed, failure
     return None
 
 

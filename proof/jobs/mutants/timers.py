@@ -39,7 +39,7 @@ TIMERS = (
         "the loader skips what is overdue",
         _LOADER,
         "overdue = self._arm_overdue([each",
-        "overdue = len([each",
+        "overdue = (lambda *_, **__: 0)([each",
     ),
     CodeMutant(
         "the loader loads nothing after a loss",
