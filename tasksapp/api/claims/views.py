@@ -29,6 +29,8 @@ from tasksapp.models.api_key import Scope
 from tasksapp.pulling.held_claim import Ended, HeldClaim
 from tasksapp.pulling.puller import TOKEN_LENGTH, Claim, Puller
 
+#: What pullers have under way they may end while their tenant is moved: the move waits for it.
+MAY_END = {"while_moving": True}
 TOKEN = OpenApiParameter(
     "token",
     {"type": "string", "pattern": f"^[A-Za-z0-9_-]{{{TOKEN_LENGTH}}}$"},
@@ -77,24 +79,48 @@ class ClaimViews(ApiViewSet):
         return HttpResponse(claims_json(claims), content_type="application/json")
 
     @endpoint(
-        "Complete a claim", Scope.JOBS_PULL, post="done", takes=CompleteClaimRequestSerializer, parameters=[TOKEN]
+        "Complete a claim",
+        Scope.JOBS_PULL,
+        post="done",
+        takes=CompleteClaimRequestSerializer,
+        parameters=[TOKEN],
+        options=MAY_END,
     )
     def done(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The job has succeeded. Sent again with the same token, it answers the same; a claim that was lost is 409."""
         return _shown(_held(request, token).done(**fields))
 
-    @endpoint("Fail a claim", Scope.JOBS_PULL, post="fail", takes=FailClaimRequestSerializer, parameters=[TOKEN])
+    @endpoint(
+        "Fail a claim",
+        Scope.JOBS_PULL,
+        post="fail",
+        takes=FailClaimRequestSerializer,
+        parameters=[TOKEN],
+        options=MAY_END,
+    )
     def fail(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The attempt failed: the job is tried again by the policy of its biz type, or is dead."""
         return _shown(_held(request, token).fail(**fail_fields(fields)))
 
-    @endpoint("Extend a claim", Scope.JOBS_PULL, post="extend", takes=ExtendClaimRequestSerializer, parameters=[TOKEN])
+    @endpoint(
+        "Extend a claim",
+        Scope.JOBS_PULL,
+        post="extend",
+        takes=ExtendClaimRequestSerializer,
+        parameters=[TOKEN],
+        options=MAY_END,
+    )
     def extend(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The claim lasts so many seconds from now. Do this while the work goes on; a claim that was lost is 409."""
         return _shown(_held(request, token).extend(**fields))
 
     @endpoint(
-        "Release a claim", Scope.JOBS_PULL, post="release", takes=ReleaseClaimRequestSerializer, parameters=[TOKEN]
+        "Release a claim",
+        Scope.JOBS_PULL,
+        post="release",
+        takes=ReleaseClaimRequestSerializer,
+        parameters=[TOKEN],
+        options=MAY_END,
     )
     def release(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The job waits again, and no attempt is used. It is no error where the claim does not hold any more."""

@@ -41,8 +41,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         if caller is None:
             wait = count_wrong_key(client_address(request))
             raise _too_many(wait) if wait else unauthorized(UNKNOWN)
-        # What pullers have under way they may end: the move waits for it.
-        if caller.moved_to and not (caller.moved_to == MOVING and "/claims/" in request.path):
+        if caller.moved_to and not (caller.moved_to == MOVING and _answers_while_moving(request)):
             raise _elsewhere(caller.moved_to, request)
         return caller, None
 
@@ -66,6 +65,11 @@ def _too_many(wait_seconds: float) -> Refused:
     )
     headers = {"Retry-After": str(math.ceil(wait_seconds))}
     return Refused(Problem(status=429, code="too_many_wrong_keys", detail=detail, headers=headers))
+
+
+def _answers_while_moving(request: HttpRequest | Request) -> bool:
+    context: Any = getattr(request, "parser_context", None)
+    return bool(context) and getattr(context["view"], "while_moving", False)
 
 
 def _elsewhere(moved_to: str, request: HttpRequest | Request) -> Refused:

@@ -64,6 +64,8 @@ class ApiViewSet(GenericViewSet[Any]):
     versioning_class = None
     filter_backends: list[Any] = []
     schema = ProblemSchema()
+    #: Whether it answers callers whose tenant is on its way to another site; ``endpoint`` says so of single actions.
+    while_moving = False
     #: What each action takes, as its ``endpoint`` says. An action that says none is refused for all callers.
     scopes: ClassVar[Scopes] = {}
 

@@ -7,12 +7,14 @@ import subprocess
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any
 
 import pytest
 from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.urls import include, path
 from django.utils import timezone
 
 from delayhub.clock import SystemClock
@@ -319,6 +321,17 @@ def test_pullers_may_end_what_they_have_but_claim_nothing(client: Client, key: s
 
     assert (new.status_code, new.json()["code"]) == (503, "moving")
     assert ended.json()["code"] != "moving"
+
+
+def test_an_api_that_is_mounted_below_claims_is_closed_as_any_other(client: Client, key: str, settings: Any) -> None:
+    urls = ModuleType("mounted_below_claims")
+    urls.urlpatterns = [path("claims/", include("tasksapp.api.urls"))]  # type: ignore[attr-defined]  # of a module
+    settings.ROOT_URLCONF = urls
+    ApiKey.objects.update(moved_to=MOVING)
+
+    answer = client.get("/claims/v1/jobs", headers={"Authorization": f"Bearer {key}"})
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "moving")
 
 
 def test_a_biz_type_that_is_at_work_there_is_not_mixed_with_this_one(road: Road, key: str) -> None:
