@@ -15,7 +15,7 @@ from uuid import UUID
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.insert_limit import InsertLimit, allow_inserts
 from tasksapp.biz_types.visible import OWN_REACH, Reach, refuse_moving
-from tasksapp.errors import InvalidJob, JobError, TenantMoving, UnknownBizType
+from tasksapp.errors import InvalidJob, JobError, UnknownBizType
 from tasksapp.jobs.exact_bytes import ContentType, ExactBytes, content_type_of, with_content_type
 from tasksapp.jobs.own_request_rule import RequestOfItsOwn, StoredRequest, asked_request, fitted
 from tasksapp.jobs.validation import (
@@ -190,27 +190,24 @@ def checked(requests: Sequence[JobRequest], *, reach: Reach = OWN_REACH, now: da
     known = biz_type_cache.find(codes, tenant_id=reach.tenant_id, using=using)
     if reach.biz_type_ids is not None:
         known = {code: biz_type for code, biz_type in known.items() if biz_type.id in reach.biz_type_ids}
+    if not reach.while_moving:
+        for biz_type in known.values():
+            refuse_moving(biz_type)  # so that the caller comes again with all of them
     outcomes: list[Accepted | Rejected] = []
     for job_id, request in zip(new_job_ids(len(requests)), requests, strict=True):
         try:
-            outcomes.append(_accepted(job_id, request, known, now=now, while_moving=reach.while_moving))
-        except TenantMoving:
-            raise  # so that the caller comes again with all of them
+            outcomes.append(_accepted(job_id, request, known, now=now))
         except InvalidJob as error:
             outcomes.append(Rejected(error))
     return Checked(outcomes, _admit(outcomes))
 
 
-def _accepted(
-    job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now: datetime, while_moving: bool
-) -> Accepted:
+def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now: datetime) -> Accepted:
     biz_type = known.get(request.biz_type) if isinstance(request.biz_type, str) else None
     if biz_type is None:
         RULES["biz_type"](request.biz_type)
         raise UnknownBizType(request.biz_type)
-    if biz_type.moved_to and not while_moving:
-        refuse_moving(biz_type)
-    elif not biz_type.enabled and biz_type.moved_to != MOVING:
+    if not biz_type.enabled and biz_type.moved_to != MOVING:  # a move disables what it closes
         raise InvalidJob("biz_type", "disabled", f"the biz type {biz_type.code} is disabled")
     due_at, delay, key = request.due_at, request.delay, request.idempotency_key
     due_at = None if due_at is None else _due_at(due_at)
