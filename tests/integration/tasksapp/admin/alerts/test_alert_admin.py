@@ -15,20 +15,17 @@ from django.utils import timezone
 
 from tasksapp.models import Alert, AlertKind, AlertMessage, BizType
 from tests.admin_scene import store_scene
+from tests.page_words import words_of
 
 pytestmark = pytest.mark.django_db
 
 PAGE = "/admin/tasksapp/alert/"
 
 
-def text_of(page: bytes) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.decode()))
-
-
 def test_the_page_says_what_is_wrong_and_what_was_sent_and_hides_what_is_secret(person: Client) -> None:
     store_scene()
 
-    page = text_of(person.get(PAGE).content)
+    page = words_of(person.get(PAGE).content)
 
     assert "order.close: jobs die, 44,667 lately. 44,667 dead jobs wait for a person." in page
     assert "order.close: its receiver shop.example is down." in page
@@ -39,7 +36,7 @@ def test_the_page_says_what_is_wrong_and_what_was_sent_and_hides_what_is_secret(
 
 
 def test_without_alerts_it_says_so(person: Client) -> None:
-    page = text_of(person.get(PAGE).content)
+    page = words_of(person.get(PAGE).content)
 
     assert "Nothing is wrong." in page
     assert "The site has no owner" in page
@@ -53,7 +50,7 @@ def test_a_test_message_goes_to_the_owner_who_is_chosen(person: Client, settings
     said = person.post(f"{PAGE}test/", {"biz_type": ""}, follow=True)
     person.post(f"{PAGE}test/", {"biz_type": team.pk})
 
-    assert "The test message to owner@shop.example is sent." in text_of(said.content)
+    assert "The test message to owner@shop.example is sent." in words_of(said.content)
     assert [each.to for each in mail.outbox] == [["owner@shop.example"], ["team@shop.example"]]
     assert AlertMessage.objects.filter(sent_at__isnull=False).count() == 2
 
@@ -64,14 +61,14 @@ def test_a_test_message_that_fails_says_why(person: Client, settings: Any) -> No
 
     said = person.post(f"{PAGE}test/", follow=True)
 
-    assert "no mail server is set: name one in DELAYHUB_EMAIL_URL" in text_of(said.content)
+    assert "no mail server is set: name one in DELAYHUB_EMAIL_URL" in words_of(said.content)
 
 
 @pytest.mark.parametrize("value", ["", "0", "x", "9" * 30, "-1"])
 def test_without_an_owner_a_test_says_so(person: Client, value: str) -> None:
     said = person.post(f"{PAGE}test/", {"biz_type": value}, follow=True)
 
-    assert "There is no owner to send to" in text_of(said.content)
+    assert "There is no owner to send to" in words_of(said.content)
 
 
 def test_a_viewer_may_look_and_not_send(viewer: Client) -> None:

@@ -18,6 +18,7 @@ from tasksapp.admin.audit.words import deed_label
 from tasksapp.models import AuditEntry
 from tasksapp.queues.celery_broker import QueueVerb
 from tasksapp.queues.heartbeats import Beat, write_beat
+from tests.page_words import words_of
 from tests.redis_time import redis_now_ms
 
 pytestmark = pytest.mark.django_db
@@ -35,11 +36,6 @@ def html_of(client: Client, name: str, **query: object) -> str:
     answer = client.get(reverse(name), query)
     assert answer.status_code == 200, answer.content
     return answer.content.decode()
-
-
-def words_of(html: str) -> str:
-    """What a person reads."""
-    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
 
 
 def act(client: Client, verb: str, place: str, ids: Sequence[str] = (), **more: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -12,15 +11,16 @@ from django.urls import reverse
 
 from tasksapp.queues.celery_broker import QueueVerb
 from tests.cluster import LocalCluster
+from tests.page_words import words_of
 
 pytestmark = pytest.mark.django_db
 
 OVERVIEW, QUEUE, ACT = "admin:tasksapp_celery_queues", "admin:tasksapp_celery_queue", "admin:tasksapp_celery_act"
 
 
-def words_of(answer: Any) -> str:
+def shown(answer: Any) -> str:
     assert answer.status_code == 200, answer.content
-    return " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
+    return words_of(answer.content)
 
 
 def test_a_queue_in_slots_is_shown_searched_and_acted_on_as_one(
@@ -31,13 +31,13 @@ def test_a_queue_in_slots_is_shown_searched_and_acted_on_as_one(
     for number in range(60):
         app.send_task("shop.close", task_id=f"task-{number:02}", queue="reports", countdown=1000 + number)
 
-    overview = words_of(admin_client.get(reverse(OVERVIEW)))
-    first = words_of(admin_client.get(reverse(QUEUE), {"queue": "reports", "tab": "waiting"}))
-    found = words_of(admin_client.get(reverse(QUEUE), {"queue": "reports", "tab": "waiting", "q": "task-42"}))
+    overview = shown(admin_client.get(reverse(OVERVIEW)))
+    first = shown(admin_client.get(reverse(QUEUE), {"queue": "reports", "tab": "waiting"}))
+    found = shown(admin_client.get(reverse(QUEUE), {"queue": "reports", "tab": "waiting", "q": "task-42"}))
     form = {"queue": "reports", "place": "waiting", "confirmed": "1"}
     admin_client.post(reverse(ACT), {**form, "verb": QueueVerb.RUN_NOW, "ids": ["task-00", "task-01"]}, follow=True)
-    ready = words_of(admin_client.get(reverse(QUEUE), {"queue": "reports", "tab": "ready"}))
-    moved = words_of(
+    ready = shown(admin_client.get(reverse(QUEUE), {"queue": "reports", "tab": "ready"}))
+    moved = shown(
         admin_client.post(
             reverse(ACT), {**form, "verb": QueueVerb.TRANSFER, "ids": ["task-02"], "target": "celery"}, follow=True
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 import redis
 from celery import Celery
@@ -14,6 +12,7 @@ from django.urls import reverse
 from delayhub.celery_support.task_limits import declare, set_at_once_for_all, set_for_all
 from delayhub.engine import DelayQueue, Entry
 from delayhub.engine.limits import limit_key
+from tests.page_words import words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -22,8 +21,8 @@ def test_a_queue_shows_its_limits_and_what_they_hold_back(
     client: Client, admin_user: User, app: Celery, redis_client: redis.Redis
 ) -> None:
     def said(name: str, **query: str) -> str:
-        html = client.get(reverse(f"admin:tasksapp_celery_{name}"), query).content.decode()
-        return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+        html = client.get(reverse(f"admin:tasksapp_celery_{name}"), query).content
+        return words_of(html)
 
     client.force_login(admin_user)
     queue = DelayQueue(redis_client, "celery")
@@ -66,12 +65,12 @@ def test_a_queue_shows_the_flow_keys_that_wait(
 
     html = client.get(reverse("admin:tasksapp_celery_queue"), {"queue": "celery"}).content.decode()
 
-    page = " ".join(re.sub(r"<[^>]+>", " ", html).split())
+    page = words_of(html)
     assert "shop.mail each flow key 1/h as its code says 2 of 1 flow key" in page
     assert "Next may start &lt;b&gt; shop.mail 2" in page
 
     queue.client.zadd(queue.keys.shut, {limit_key("shop.mail\0<b>"): 1_000})  # long over, and no worker has asked since
     html = client.get(reverse("admin:tasksapp_celery_queue"), {"queue": "celery"}).content.decode()
 
-    page = " ".join(re.sub(r"<[^>]+>", " ", html).split())
+    page = words_of(html)
     assert "shop.mail 2 - now" in page

@@ -17,6 +17,7 @@ from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import UNTIL_RESUMED, AuditEntry, BizType, Job, Operation, Status
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.operation_runs import dead_jobs, pending_jobs, planned, started, worked_off
+from tests.page_words import words_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,8 +31,7 @@ def address(operation: Operation) -> str:
 
 def text_of(browser: Client, operation: Operation) -> str:
     """The page without its tags, with single spaces."""
-    page = browser.get(address(operation)).content.decode()
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+    return words_of(browser.get(address(operation)).content)
 
 
 def staff(client: Client, users: Any, *permissions: str) -> Client:

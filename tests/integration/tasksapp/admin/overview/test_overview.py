@@ -21,6 +21,7 @@ from tasksapp.models import BizType, JobCount, Status, Upcoming
 from tests.admin_scene import store_scene
 from tests.fixture_types import MakeBizType
 from tests.job_rows import store_job
+from tests.page_words import words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -33,8 +34,7 @@ NOT_OURS = r"django_session|auth_(user|group|permission)|django_admin_log"
 
 def read(browser: Client, page: str = PART) -> str:
     """What a person reads on a page, without tags."""
-    html = browser.get(page).content.decode()
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+    return words_of(browser.get(page).content)
 
 
 def codes_on(page: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from tasksapp import series as api
 from tasksapp.delivery.own_request import read_own_request
 from tasksapp.models import AuditEntry, BizType, Job, Operation, Series, Status
+from tests.page_words import words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -25,7 +25,7 @@ TYPED = {
 
 
 def text_of(answer: Any) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
+    return words_of(answer.content)
 
 
 @pytest.fixture
