@@ -13,11 +13,11 @@ from tasksapp.alerts.conditions import Condition, Judgement
 from tasksapp.alerts.sentences import LONGEST, in_messages_language, sentence_of
 from tasksapp.alerts.silences import active_silences
 from tasksapp.conf import options
-from tasksapp.models import Alert, AlertKind, AlertMessage
+from tasksapp.models import Alert, AlertKind, AlertMessage, AlertSilence
 
 #: An alert is over when nothing was wrong for so long; one that came back soon must stay away for longer.
 CLEAR = timedelta(seconds=9)
-#: How long alerts that are over, and messages, are kept.
+#: How long alerts and silences that are over, and messages, are kept.
 KEPT = timedelta(days=90)
 
 
@@ -77,6 +77,7 @@ class AlertBook:
         with transaction.atomic(using=self._using):
             AlertMessage.objects.using(self._using).filter(created_at__lt=now - KEPT).delete()
             Alert.objects.using(self._using).filter(ended_at__lt=now - KEPT).delete()
+            AlertSilence.objects.using(self._using).filter(until__lt=now - KEPT).delete()
 
     def _begin(self, condition: Condition, *, now: datetime) -> Alert | None:
         """The new alert; None where another process has made it at the same moment."""

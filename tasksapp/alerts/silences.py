@@ -12,7 +12,7 @@ from django.utils import timezone
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
-from tasksapp.models import AlertSilence, BizType
+from tasksapp.models import AlertSilence
 
 
 def active_silences(*, using: str, now: datetime) -> Sequence[AlertSilence]:
@@ -21,26 +21,25 @@ def active_silences(*, using: str, now: datetime) -> Sequence[AlertSilence]:
 
 
 def silence(
-    *, biz_type: BizType | None, until: datetime, by: Actor, reason: str, kind: str = "", site_only: bool = False
+    *, biz_type_id: int | None, until: datetime, by: Actor, reason: str, kind: str = "", what: str = ""
 ) -> AlertSilence:
     """Tells nobody of what begins before ``until``; what is still wrong then is told then. Other alerts stay as told.
 
     Args:
-        biz_type: whose alerts; None for those of the site and of all biz types.
+        biz_type_id: whose alerts; 0 for those of the site itself, None for those of the site and of all biz types.
         until: when it ends.
         by: who does it, for the audit.
         reason: why; everybody sees it on the page of alerts.
         kind: an :class:`AlertKind`; '' for all kinds.
-        site_only: without a biz type, only alerts about the whole site.
+        what: the name of the biz type, for the audit.
     """
     using = router.db_for_write(AlertSilence)
-    of_biz_type = biz_type.pk if biz_type else 0 if site_only else None
     row = AlertSilence(
-        kind=kind, biz_type_id=of_biz_type, began_at=timezone.now(), until=until, by=by.name, reason=reason
+        kind=kind, biz_type_id=biz_type_id, began_at=timezone.now(), until=until, by=by.name, reason=reason
     )
     with transaction.atomic(using=using):
         row.save(using=using)
-        _record(Deed.SILENCE, row, by=by, using=using, what=biz_type.label if biz_type else "", after={"until": until})
+        _record(Deed.SILENCE, row, by=by, using=using, what=what, after={"until": until})
     return row
 
 
@@ -54,6 +53,6 @@ def end_silence(row: AlertSilence, *, by: Actor) -> bool:
     return True
 
 
-def _record(deed: Deed, row: AlertSilence, *, by: Actor, using: str, what: str = "", **details: Any) -> None:
-    of_biz_type = {"biz_type_id": row.biz_type_id} if row.biz_type_id else {}
-    audit.record_deed(deed, by=by, using=using, what=what, reason=row.reason, **of_biz_type, **details)
+def _record(deed: Deed, row: AlertSilence, *, by: Actor, using: str, **details: Any) -> None:
+    about = {"what": "", "biz_type_id": row.biz_type_id or None, "reason": row.reason, **details}
+    audit.record_deed(deed, by=by, using=using, **about)

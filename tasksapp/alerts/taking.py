@@ -22,8 +22,8 @@ def take(alert: Alert, *, by: Actor) -> bool:
         if not rows.update(taken_at=now, taken_by=by.name):
             return False
         alert.taken_at, alert.taken_by = now, by.name
-        of_biz_type = {"biz_type_id": alert.biz_type_id} if alert.biz_type_id else {}
-        audit.record_deed(Deed.TAKE_ALERT, by=by, using=using, what=alert.sentence, **of_biz_type)
+        about = alert.biz_type_id or None
+        audit.record_deed(Deed.TAKE_ALERT, by=by, using=using, what=alert.sentence, biz_type_id=about)
         if alert.told_at is not None and not alert.is_quiet:
             known = BizType.objects.using(using).select_related("tenant").in_bulk([alert.biz_type_id])
             outbox.put(compose([Event(What.TAKEN, alert)], known, now=now), now=now, using=using)

@@ -8,7 +8,8 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import router
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -18,7 +19,7 @@ from tasksapp.access.permissions import PAUSE
 from tasksapp.admin.frame.fragments import address, clock_time
 from tasksapp.admin.frame.own_page import own_page
 from tasksapp.admin.frame.page_entry import PageEntry
-from tasksapp.admin.frame.requests import actor_of
+from tasksapp.admin.frame.requests import actor_of, row_number
 from tasksapp.admin.frame.until_form import UntilForm
 from tasksapp.alerts.silences import active_silences, end_silence, silence
 from tasksapp.alerts.taking import take
@@ -42,12 +43,31 @@ class SilenceForm(UntilForm):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        offered = BizType.objects.select_related("tenant").order_by("code")[:MOST_OFFERED]
+        rows = BizType.objects.select_related("tenant").order_by("code")
+        offered = {str(row.pk): row.label for row in rows[:MOST_OFFERED]}
+        asked = str((self.data if self.is_bound else self.initial).get("about", EVERYTHING))
+        if asked not in {EVERYTHING, SITE, *offered} and (number := row_number(asked)) is not None:
+            offered |= {str(row.pk): row.label for row in rows.filter(pk=number)}
+            if not self.is_bound:
+                # Of a biz type that is gone: chosen, so that the page does not offer all in its place, and refused.
+                offered.setdefault(asked, asked)
         self.fields["about"].choices = [  # type: ignore[attr-defined]  # of a ChoiceField
             (EVERYTHING, _("the site and all biz types")),
             (SITE, _("the site itself")),
-            *((str(biz_type.pk), biz_type.label) for biz_type in offered),
+            *offered.items(),
         ]
+        self._labels = offered
+
+    @property
+    def biz_type_id(self) -> int | None:
+        """Whose alerts it is about, as a silence has it."""
+        about = self.cleaned_data["about"]
+        return None if about == EVERYTHING else 0 if about == SITE else int(about)
+
+    @property
+    def what(self) -> str:
+        """The label of the biz type; '' where it is about no single one."""
+        return self._labels.get(self.cleaned_data["about"], "")
 
 
 class Silencing(PageEntry):
@@ -70,11 +90,9 @@ class Silencing(PageEntry):
             initial={"about": request.GET.get("about", EVERYTHING), "kind": request.GET.get("kind", "")},
         )
         if request.method == "POST" and form.is_valid():
-            about = form.cleaned_data["about"]
-            biz_type = BizType.objects.filter(pk=about).first() if about not in (EVERYTHING, SITE) else None
             silence(
-                biz_type=biz_type,
-                site_only=about == SITE,
+                biz_type_id=form.biz_type_id,
+                what=form.what,
                 kind=form.cleaned_data["kind"],
                 until=form.ends,
                 by=actor_of(request),
@@ -97,10 +115,7 @@ class Silencing(PageEntry):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         self._require_silence(request)
-        row = AlertSilence.objects.filter(pk=pk).first()
-        if row is None:
-            raise Http404
-        if end_silence(row, by=actor_of(request)):
+        if end_silence(get_object_or_404(AlertSilence, pk=pk), by=actor_of(request)):
             messages.success(request, _("The silence is over: owners are told again."))
         return self._back()
 
@@ -109,10 +124,7 @@ class Silencing(PageEntry):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         self._require_silence(request)
-        alert = Alert.objects.filter(pk=pk).first()
-        if alert is None:
-            raise Http404
-        if not take(alert, by=actor_of(request)):
+        if not take(get_object_or_404(Alert, pk=pk), by=actor_of(request)):
             messages.warning(request, _("It is over, or somebody sees to it already."))
         return self._back()
 

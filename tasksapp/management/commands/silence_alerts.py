@@ -37,9 +37,9 @@ class Command(BaseCommand):
         biz_type = BizType.objects.select_related("tenant").filter(labelled(code)).first() if code else None
         if code and biz_type is None:
             raise CommandError(f"there is no biz type {code!r}")
+        about = biz_type.pk if biz_type else None
         if options["end"]:
             found = active_silences(using=router.db_for_write(AlertSilence), now=timezone.now())
-            about = biz_type.pk if biz_type else None
             rows = [row for row in found if row.by == CONSOLE.name and row.biz_type_id == about]
             ended = sum(end_silence(row, by=CONSOLE) for row in rows)
             self.stdout.write(f"{ended} silences are over: owners are told again")
@@ -49,5 +49,5 @@ class Command(BaseCommand):
         if not 0 < options["minutes"] <= LONGEST_MINUTES:
             raise CommandError(f"--minutes must be above 0 and at most {LONGEST_MINUTES:,}: a silence has an end")
         until = timezone.now() + timedelta(minutes=options["minutes"])
-        silence(biz_type=biz_type, until=until, by=CONSOLE, reason=options["reason"])
+        silence(biz_type_id=about, what=code, until=until, by=CONSOLE, reason=options["reason"])
         self.stdout.write(f"nobody is told of what begins before {timezone.localtime(until):%Y-%m-%d %H:%M:%S %Z}")

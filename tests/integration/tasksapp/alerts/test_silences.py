@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tasksapp.alerts.book import What
+from tasksapp.alerts.book import AlertBook, What
 from tasksapp.models import Alert, AlertSilence
 from tests.integration.tasksapp.alert_story import BEGIN, Story
 
@@ -69,3 +69,12 @@ def test_a_silence_is_about_a_kind_and_a_biz_type_or_about_all(
     story.at(0, wrong=True)
 
     assert story.at(9, wrong=True) == ([] if is_silent else [What.BEGAN])
+
+
+def test_what_is_old_is_deleted_and_what_goes_on_is_not() -> None:
+    silence_until(0)
+    lasting = silence_until(60 * 60 * 24 * 365)
+
+    AlertBook(using="default").purge(now=BEGIN + timedelta(days=91))
+
+    assert AlertSilence.objects.get() == lasting
