@@ -83,7 +83,7 @@ class Expected:
         new: what is wrong with a new row that follows no job; None: there may be none.
         is_sure: whether all of it has to have happened.
         may_stay: jobs that may be as they were all the same.
-        puts_timers: whether timers are exactly where rows want them, and nobody holds one, where Redis answered.
+        puts_timers: whether timers are exactly where rows want them, and no worker holds one, where Redis answered.
         sets_timers: whether each job that is pending now got a timer, where it needs one and Redis answered.
     """
 

@@ -51,7 +51,7 @@ def stand_still(world: World, chance: random.Random) -> None:
 
 
 def outage(world: World, chance: random.Random) -> None:
-    """The database is away until leases have ended that nobody could renew; then the loader has a turn."""
+    """The database is away, and no worker can renew a lease, until all have ended; then the loader has a turn."""
     if not world.setting.has_loader:
         return
     world.time.move(chance.choice([HELD_MS + 1, 4 * HELD_MS]))

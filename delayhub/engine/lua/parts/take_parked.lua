@@ -1,8 +1,8 @@
 -- How long a flow key waits, in ms, one of whose messages waits for its task; it is looked at when that one starts.
 local KEY_WAITS = 10000
 
--- is_elsewhere(q, id, step): whether a message is not parked any more: its queue expired, or was deleted, but not this set, whose
--- name nobody knew yet; and it was published again.
+-- is_elsewhere(q, id, step): whether a message is not parked any more: its queue expired or was deleted without this set, whose
+-- name the list of the queue's sets lacked, and the message was published again.
 local function is_elsewhere(q, id, step)
   return redis.call('ZSCORE', q .. WAITING, id) or redis.call('ZSCORE', q .. LEASED, id)
     or redis.call('ZSCORE', q .. READY .. step, id)
