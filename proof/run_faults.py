@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from proof.faults.kept import FOLDER, added_up, keep
-from proof.faults.rows import ROWS, Row
+from proof.faults.row import Row
+from proof.faults.rows import ROWS
 from tests.repository import ROOT
 
 
@@ -52,6 +53,7 @@ def main() -> int:
     runs = wanted(asked)
     under_way: dict[int, tuple[tuple[Row, str, int], Path]] = {}
     with tempfile.TemporaryDirectory(prefix="delayhub-faults-") as folder:
+        os.environ["PYTEST_DELAYHUB_SHARED"] = folder  # what is filled once for all runs is kept there
         more = True
         while more or under_way:
             while more and len(under_way) < asked.at_once:
@@ -67,7 +69,8 @@ def main() -> int:
                 failed += 1
                 print(f"{row.name} {broker} {seed}: the run itself failed", flush=True)
                 continue
-            run = {"broker": broker, "seed": seed, "commit": now, **json.loads(into.read_text())}
+            load = round(os.getloadavg()[0], 1)
+            run = {"broker": broker, "seed": seed, "commit": now, **json.loads(into.read_text()), "load": load}
             figures.append(run)
             kept = broker != "delayhub" or row.is_kept(run)
             wrong += not kept

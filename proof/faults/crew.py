@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,6 +28,9 @@ import delayhub
 from benchmarks.processes import QUIET, append_line, words_of
 from delayhub.celery_support import install
 from delayhub.local.redis_server import RedisServer
+from proof.faults.figures import figures
+from proof.faults.forks import forked, has_ended, kill
+from proof.faults.small_disk import small_disk
 from tests.healing import what_was_healed
 from tests.repository import ROOT
 from tests.tcp_proxy import TcpProxy
@@ -41,6 +44,8 @@ CANCELLED = 6
 PATIENCE_SECONDS, LOOK_SECONDS = 45.0, 0.1
 OPTIONS: dict[str, dict[str, Any]] = {
     "delayhub": {"lease_seconds": LEASE_SECONDS},
+    # Who publishes hears yes once a replica has the task, so that it outlives the master.
+    "delayhub-cluster": {"lease_seconds": LEASE_SECONDS, "failover_seconds": 30, "wait_replicas": 1, "wait_seconds": 1},
     # Lost tasks are looked for every second; by itself kombu looks every 100 seconds.
     "redis": {"visibility_timeout": LEASE_SECONDS, "unacked_restore_interval": 1, "unacked_restore_throttle": 1},
 }
@@ -55,7 +60,7 @@ def shop(url: str, folder: Path) -> celery.Celery:
     """The app: a task that writes down that it runs, and when it was due."""
     scheme = url.partition(":")[0]
     app = celery.Celery("faults", broker=url, set_as_current=False)
-    if scheme == "delayhub":
+    if scheme.startswith("delayhub"):
         install.install(app)
     app.conf.update(
         broker_transport_options=OPTIONS[scheme], task_acks_late=True, task_reject_on_worker_lost=True,
@@ -85,17 +90,18 @@ class Crew:
         seed: decides when what happens.
         pool: of the workers.
         through_proxy: whether clients come through a proxy that can lose replies.
-        data_dir: the server's files, if not in the folder.
+        disk: the size of the disk of the server, as ``4m``; by default it has all there is.
+        fsync: when the server writes its file.
     """
 
     def __init__(
         self, folder: Path, broker: str, *, seed: int, pool: str = "solo", through_proxy: bool = False,
-        data_dir: Path | None = None, fsync: str = "always",
+        disk: str = "", fsync: str = "always",
     ) -> None:  # fmt: skip
-        self.folder, self.pool, self.broker = folder, pool, broker
+        self.folder, self.pool, self.broker, self.disk = folder, pool, broker, disk
         self.chance = random.Random(seed)
         self.server = RedisServer(
-            data_dir=data_dir or folder / "redis", append_only=True,
+            data_dir=folder / "redis", append_only=True,
             config={"appendfsync": fsync, "auto-aof-rewrite-percentage": 0},
         )  # fmt: skip
         self.through_proxy = through_proxy
@@ -111,17 +117,27 @@ class Crew:
         self._ending = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
+        try:
+            self.url = self.start_servers()
+            for _ in range(2):
+                self.start_worker()
+            if self.proxy:  # its threads come after the forks
+                self._ending.enter_context(self.proxy)
+            self.app = shop(self.url, self.folder)
+            self.warm_up()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def start_servers(self) -> str:
+        """The broker's URL."""
+        if self.disk:
+            self._ending.enter_context(small_disk(self.folder / "redis", self.disk))
         self._ending.enter_context(self.server)
         if self.through_proxy:
             self.proxy = TcpProxy(self.server.port)
-        self.url = f"{self.broker}://127.0.0.1:{self.proxy.port if self.proxy else self.server.port}/0"
-        for _ in range(2):
-            self.start_worker()
-        if self.proxy:  # its threads come after the forks
-            self._ending.enter_context(self.proxy)
-        self.app = shop(self.url, self.folder)
-        self.warm_up()
-        return self
+        return f"{self.broker}://127.0.0.1:{self.proxy.port if self.proxy else self.server.port}/0"
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -143,20 +159,7 @@ class Crew:
 
     def start_worker(self) -> None:
         """One more worker, as a fork."""
-        worker = os.fork()
-        if worker:
-            self.workers.append(worker)
-            return
-        try:
-            os.setsid()
-            output = os.open(self.folder / "worker.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-            for stream in (1, 2):
-                os.dup2(output, stream)
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, signal.SIG_DFL)
-            work(self.url, self.folder, self.pool)
-        finally:
-            os._exit(0)
+        self.workers.append(forked(lambda: work(self.url, self.folder, self.pool), log=self.folder / "worker.log"))
 
     def start_wrong_worker(self, hours: float) -> None:
         """One more worker, whose clock is so much off."""
@@ -179,11 +182,10 @@ class Crew:
 
     def tend(self) -> None:
         """Starts another worker for each that ended by itself."""
-        for worker in list(self.workers):
-            if os.waitpid(worker, os.WNOHANG)[0]:
-                self.workers.remove(worker)
-                self.start_worker()
-                self.restarted += 1
+        for worker in [worker for worker in self.workers if has_ended(worker)]:
+            self.workers.remove(worker)
+            self.start_worker()
+            self.restarted += 1
 
     def kill_a_child(self) -> None:
         """A child of a pool dies by kill -9."""
@@ -207,8 +209,8 @@ class Crew:
         if self.broker != "delayhub":
             return
         some = self.chance.sample(sorted(self.ids), CANCELLED)
-        with contextlib.suppress(redis.RedisError), self.server.client() as client:
-            removed = delayhub.DelayQueue(client, "celery").cancel(some)
+        with contextlib.suppress(redis.RedisError), self.queue() as queue:
+            removed = queue.cancel(some)
             for task_id, count in zip(some, removed, strict=True):
                 if count:
                     self.cancelled[self.ids[task_id]] = now()
@@ -234,51 +236,39 @@ class Crew:
                 break
             self.tend()
             time.sleep(LOOK_SECONDS)
-        left = self.left()
-        runs: dict[int, list[float]] = {}
-        for number, _, at in words_of(self.folder / "ran"):
-            runs.setdefault(int(number), []).append(float(at))
-        missing = len(self.published.keys() - runs.keys())
-        late = [min(runs[number]) - due for number, due in self.published.items() if number in runs]
-        with self.server.client() as client:
-            healed = sum(sum(what.values()) for what in what_was_healed(client).values())
-        return {
-            "items": len(self.published),
-            "lost": max(0, missing - left),
-            "twice": sum(len(at) - 1 for at in runs.values()),
-            "early": sum(min(at) < self.published.get(number, 0.0) for number, at in runs.items()),
-            "cancelled": len(self.cancelled),
-            "after_cancel": sum(max(runs.get(number, [0.0])) > at for number, at in self.cancelled.items()),
-            "stuck": min(missing, left),
-            "restarted": self.restarted,
-            "healed": healed if self.broker == "delayhub" else None,
-            "worst_s": round(max(late, default=0.0), 2),
-        }
+        return figures(
+            self.published, [(int(number), float(at)) for number, _, at in words_of(self.folder / "ran")],
+            cancelled=self.cancelled, left=self.left(), restarted=self.restarted,
+            healed=self.healed() if self.broker == "delayhub" else None,
+        )  # fmt: skip
 
     def left(self) -> int:
         """How many tasks the broker has."""
+        if self.broker == "delayhub":
+            with self.queue() as queue:
+                counts = queue.count()
+            return counts.waiting + counts.ready + counts.leased + counts.parked
         with self.server.client() as client:
-            if self.broker == "delayhub":
-                counts = delayhub.DelayQueue(client, "celery").count()
-                return counts.waiting + counts.ready + counts.leased + counts.parked
             queued: Any = client.llen("celery")
             unacked: Any = client.hlen("unacked")
-            return int(queued) + int(unacked)
+        return int(queued) + int(unacked)
+
+    def healed(self) -> int:
+        """How much had to be put right."""
+        with self.server.client() as client:
+            return sum(sum(what.values()) for what in what_was_healed(client).values())
+
+    @contextlib.contextmanager
+    def queue(self) -> Iterator[delayhub.DelayQueue]:
+        """The tasks, as the engine sees them."""
+        with self.server.client() as client:
+            yield delayhub.DelayQueue(client, "celery")
 
 
 def work(url: str, folder: Path, pool: str) -> None:
     """Works until it is killed."""
     words = ["worker", "-P", pool, "-c", "2", "-n", f"w{os.getpid()}@here", "-l", "WARNING"]
     shop(url, folder).worker_main([*words, *QUIET, "--without-heartbeat"])
-
-
-def kill(process: int) -> None:
-    """kill -9 to a process and its children."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process, signal.SIGCONT)
-        os.killpg(process, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(process, 0)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,22 @@
-"""Writes the table of docs/explanation/faults.md from the kept runs: ``python -m proof.faults.page``."""
+"""Writes the tables of docs/explanation/faults.md from the kept runs: ``python -m proof.faults.page``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
+from proof.faults.job_rows import JOB_ROWS
 from proof.faults.kept import FOLDER, added_up, runs_of
+from proof.faults.row import Row
 from proof.faults.rows import ROWS
+from proof.faults.task_rows import TASK_ROWS
 from tests.repository import ROOT
 
 PAGE = ROOT / "docs" / "explanation" / "faults.md"
 BEGIN, END = "<!-- made by `make faults` -->\n", "<!-- end -->\n"
 CALLED = {"delayhub": "DelayHub", "redis": "kombu"}
+TABLES = {"Tasks": TASK_ROWS, "Jobs": JOB_ROWS}
 COLUMNS = (
     "runs",
     "items",
@@ -25,13 +31,13 @@ COLUMNS = (
 )
 
 
-def table(*, folder: Path = FOLDER) -> str:
-    """The table in Markdown: of each row a line for each broker that has runs."""
+def table(rows: Sequence[Row], *, folder: Path = FOLDER) -> str:
+    """A table in Markdown: of each row a line for each broker that has runs."""
     lines = [
         f"| what happens | promise of DelayHub | | {' | '.join(COLUMNS)} |",
         f"|---|---|---|{'--:|' * len(COLUMNS)}",
     ]
-    for row in ROWS:
+    for row in rows:
         first = True
         for broker in row.brokers:
             runs = runs_of(row.name, broker, folder=folder)
@@ -45,17 +51,29 @@ def table(*, folder: Path = FOLDER) -> str:
                 f"| {row.what if first else ''} | {row.promise if first else ''} | {CALLED[broker]} | {cells} |"
             )
             first = False
-    kept = [run for row in ROWS for broker in row.brokers for run in runs_of(row.name, broker, folder=folder)]
-    seeds = [run["seed"] for run in kept]
-    commits = sorted({run["commit"] for run in kept})
-    lines += ["", f"{len(kept):,} runs, by seeds from {min(seeds)} to {max(seeds)}, of commits {', '.join(commits)}."]
     return "\n".join(lines) + "\n"
 
 
+def tables(*, folder: Path = FOLDER) -> str:
+    """Both tables, and of which runs they are."""
+    kept = [run for row in ROWS for broker in row.brokers for run in runs_of(row.name, broker, folder=folder)]
+    seeds = [run["seed"] for run in kept]
+    commits = ", ".join(sorted({run["commit"] for run in kept}))
+    loads = [run["load"] for run in kept if "load" in run]
+    said = f"{len(kept):,} runs, by seeds from {min(seeds)} to {max(seeds)}, of commits {commits}."
+    if loads:
+        said += (
+            f" {len(loads):,} of them have noted the load of the machine, which has two cores: {min(loads):.1f} to"
+            f" {max(loads):.1f}, half of them {median(loads):.1f} or more."
+        )
+    parts = [f"## {name}\n\n{table(rows, folder=folder)}" for name, rows in TABLES.items()]
+    return "\n".join([*parts, said]) + "\n"
+
+
 def written(text: str, *, folder: Path = FOLDER) -> str:
-    """The page with the table of the kept runs."""
+    """The page with the tables of the kept runs."""
     before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n{table(folder=folder)}\n{END}{rest.partition(END)[2]}"
+    return f"{before}{BEGIN}\n{tables(folder=folder)}\n{END}{rest.partition(END)[2]}"
 
 
 if __name__ == "__main__":

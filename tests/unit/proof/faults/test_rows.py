@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from proof.faults.kept import added_up
-from proof.faults.rows import ROWS, Row
+from proof.faults.row import Row
+from proof.faults.rows import ROWS
 
 NOTHING = {**added_up([]), "broker": "delayhub"}
 
@@ -17,7 +18,7 @@ def test_what_is_stuck_early_or_runs_after_its_cancel_breaks_each_promise(row: R
         assert not row.is_kept({**NOTHING, figure: 1})
 
 
-def test_only_a_flush_may_lose_what_waits() -> None:
+def test_only_a_flush_and_a_master_of_its_own_may_lose_tasks() -> None:
     may_lose = [row.name for row in ROWS if row.is_kept({**NOTHING, "lost": 1})]
 
-    assert may_lose == ["flushed"]
+    assert may_lose == ["flushed", "split_brain"]
