@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from proof.faults.kept import FOLDER, added_up, keep
+from proof.faults.rival_crew import rival_python
 from proof.faults.row import Row
 from proof.faults.rows import ROWS
 from tests.repository import ROOT
@@ -44,11 +45,15 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3, help="of each row and broker (default: 3)")
     parser.add_argument("--seed", type=int, default=1, help="of the first (default: 1)")
     parser.add_argument("--at-once", type=int, default=4, help="runs under way (default: 4)")
-    parser.add_argument("--brokers", nargs="*", default=["delayhub"], help="delayhub, redis (default: delayhub)")
+    parser.add_argument(
+        "--brokers", nargs="*", default=["delayhub"], help="delayhub, redis, valkey (default: delayhub)"
+    )
     parser.add_argument("--only", nargs="*", default=[row.name for row in ROWS], help="the names of rows")
     parser.add_argument("--keep", action="store_true", help="write them down for the page")
     parser.add_argument("--into", type=Path, default=FOLDER, help="in that folder, not in the page's")
     asked = parser.parse_args()
+    if "valkey" in asked.brokers:
+        rival_python()  # installed before runs that would do it beside each other
     wrong, failed, now, figures = 0, 0, commit(), []
     runs = wanted(asked)
     under_way: dict[int, tuple[tuple[Row, str, int], Path]] = {}

@@ -26,10 +26,11 @@ import psutil
 
 from benchmarks.processes import append_line, words_of
 from delayhub.local.redis_server import RedisServer, free_port
-from proof.faults.crew import LEASE_SECONDS, LOOK_SECONDS, PATIENCE_SECONDS, now
+from proof.faults.crew import LOOK_SECONDS, PATIENCE_SECONDS
 from proof.faults.figures import figures
 from proof.faults.forks import forked, has_ended, kill
 from proof.faults.postgres import Postgres, give
+from proof.faults.shop import LEASE_SECONDS, now
 from proof.faults.small_disk import small_disk
 from tests.healing import what_was_healed
 from tests.migrated_file import made_once

@@ -13,7 +13,8 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,60 +26,19 @@ import psutil
 import redis
 
 import delayhub
-from benchmarks.processes import QUIET, append_line, words_of
-from delayhub.celery_support import install
+from benchmarks.processes import words_of
 from delayhub.local.redis_server import RedisServer
 from proof.faults.figures import figures
 from proof.faults.forks import forked, has_ended, kill
+from proof.faults.shop import now, publish, shop, warm, work
 from proof.faults.small_disk import small_disk
 from tests.healing import what_was_healed
 from tests.repository import ROOT
 from tests.tcp_proxy import TcpProxy
 
-#: Leases of DelayHub, and the visibility timeout of kombu: how long a lost worker's tasks may be missing.
-LEASE_SECONDS = 3
-#: Half of the tasks have a countdown, shorter than a lease, since kombu gives those again that outlast its own.
-ITEMS, COUNTDOWN_SECONDS, TASK_SECONDS = 60, 1.5, 0.05
+ITEMS, CANCELLED = 60, 6
 #: When nothing has come of a task after so long, it is stuck or lost.
-CANCELLED = 6
 PATIENCE_SECONDS, LOOK_SECONDS = 45.0, 0.1
-OPTIONS: dict[str, dict[str, Any]] = {
-    "delayhub": {"lease_seconds": LEASE_SECONDS},
-    # Who publishes hears yes once a replica has the task, so that it outlives the master.
-    "delayhub-cluster": {"lease_seconds": LEASE_SECONDS, "failover_seconds": 30, "wait_replicas": 1, "wait_seconds": 1},
-    # Lost tasks are looked for every second; by itself kombu looks every 100 seconds.
-    "redis": {"visibility_timeout": LEASE_SECONDS, "unacked_restore_interval": 1, "unacked_restore_throttle": 1},
-}
-
-
-def now() -> float:
-    """Unix time, also where Python's own is wrong."""
-    return time.clock_gettime(time.CLOCK_REALTIME)
-
-
-def shop(url: str, folder: Path) -> celery.Celery:
-    """The app: a task that writes down that it runs, and when it was due."""
-    scheme = url.partition(":")[0]
-    app = celery.Celery("faults", broker=url, set_as_current=False)
-    if scheme.startswith("delayhub"):
-        install.install(app)
-    app.conf.update(
-        broker_transport_options=OPTIONS[scheme], task_acks_late=True, task_reject_on_worker_lost=True,
-        task_ignore_result=True, broker_connection_retry_on_startup=True, broker_connection_max_retries=None,
-        worker_prefetch_multiplier=4, worker_cancel_long_running_tasks_on_connection_loss=False,
-    )  # fmt: skip
-
-    @app.task(name="faults.mark", shared=False)
-    def mark(number: int, due: float) -> None:
-        append_line(folder / "ran", number, due, now())
-        time.sleep(TASK_SECONDS)
-
-    @app.task(name="faults.warm", bind=True, shared=False)
-    def warm(task: Any) -> None:
-        append_line(folder / "warm", task.request.hostname)
-        time.sleep(TASK_SECONDS)
-
-    return app
 
 
 class Crew:
@@ -93,6 +53,9 @@ class Crew:
         disk: the size of the disk of the server, as ``4m``; by default it has all there is.
         fsync: when the server writes its file.
     """
+
+    #: What workers run with.
+    python = Path(sys.executable)
 
     def __init__(
         self, folder: Path, broker: str, *, seed: int, pool: str = "solo", through_proxy: bool = False,
@@ -123,7 +86,6 @@ class Crew:
                 self.start_worker()
             if self.proxy:  # its threads come after the forks
                 self._ending.enter_context(self.proxy)
-            self.app = shop(self.url, self.folder)
             self.warm_up()
         except BaseException:
             self.__exit__(None, None, None)
@@ -153,8 +115,7 @@ class Crew:
             if time.monotonic() > until:
                 raise TimeoutError("not all workers take tasks")
             if not self.left():
-                for _ in range(8):
-                    self.app.tasks["faults.warm"].apply_async()
+                self.warm()
             time.sleep(LOOK_SECONDS)
 
     def start_worker(self) -> None:
@@ -170,9 +131,15 @@ class Crew:
             "CLOCK_SHIFT_FILE": str(shift),
             "PYTHONPATH": os.pathsep.join([str(ROOT / "tests/acceptance/skewed_clock"), str(ROOT)]),
         }
-        command = [sys.executable, "-m", "proof.faults.crew", self.url, str(self.folder), self.pool]
+        self.start_worker_process(environment)
+
+    def start_worker_process(self, environment: Mapping[str, str]) -> None:
+        """One more worker, as a process of its own."""
+        command = [str(self.python), "-m", "proof.faults.shop", "work", self.url, str(self.folder), self.pool]
         with (self.folder / "worker.log").open("ab") as log:
-            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+            process = subprocess.Popen(
+                command, env=environment, cwd=ROOT, stdout=log, stderr=log, start_new_session=True
+            )  # fmt: skip
         self.workers.append(process.pid)
 
     def replace_worker(self) -> None:
@@ -194,15 +161,23 @@ class Crew:
 
     def publish(self, count: int = ITEMS) -> None:
         """Publishes tasks, every other one for later. Only those count whose publish the broker has answered."""
-        mark, first = self.app.tasks["faults.mark"], self._asked
+        numbers = range(self._asked, self._asked + count)
         self._asked += count
-        for number in range(first, self._asked):
-            countdown = self.chance.uniform(0.2, COUNTDOWN_SECONDS) if number % 2 else 0.0
-            due = now() + countdown
-            with contextlib.suppress(Exception):  # kombu raises AttributeError, too, where a connection breaks
-                policy = {"max_retries": 5, "interval_start": 0.1, "interval_step": 0.1}
-                sent = mark.apply_async((number, due), countdown=countdown, retry=True, retry_policy=policy)
-                self.published[number], self.ids[sent.id] = due, number
+        for number, due, task_id in self.publish_these(numbers):
+            self.published[number], self.ids[task_id] = due, number
+
+    def publish_these(self, numbers: range) -> Iterable[tuple[int, float, str]]:
+        """Number, due time and id of those that were published."""
+        return publish(self.app, numbers, self.chance)
+
+    def warm(self) -> None:
+        """Publishes tasks by which each worker says that it works."""
+        warm(self.app)
+
+    @cached_property
+    def app(self) -> celery.Celery:
+        """The app, to publish with."""
+        return shop(self.url, self.folder)
 
     def cancel_some(self) -> None:
         """Cancels some of what waits; who cancels hears whether it was there. kombu has no such verb."""
@@ -263,13 +238,3 @@ class Crew:
         """The tasks, as the engine sees them."""
         with self.server.client() as client:
             yield delayhub.DelayQueue(client, "celery")
-
-
-def work(url: str, folder: Path, pool: str) -> None:
-    """Works until it is killed."""
-    words = ["worker", "-P", pool, "-c", "2", "-n", f"w{os.getpid()}@here", "-l", "WARNING"]
-    shop(url, folder).worker_main([*words, *QUIET, "--without-heartbeat"])
-
-
-if __name__ == "__main__":
-    work(sys.argv[1], Path(sys.argv[2]), sys.argv[3])

@@ -55,9 +55,8 @@ def _disk_full(centre: Centre) -> None:
     filler = fill(centre.data)
     if centre.postgres is not None:
         with contextlib.suppress(psycopg.Error), psycopg.connect(centre.postgres.url, autocommit=True) as other:
-            for _ in range(3):
-                other.execute("SELECT pg_switch_wal()")  # its log needs room now, and not only its tables
-                other.execute("CREATE TEMPORARY TABLE more()")
+            for _ in range(1000):  # its log needs room now, and not only its tables
+                other.execute("SELECT pg_logical_emit_message(true, '', repeat('x', 100000))")
     time.sleep(3 * AWAY_SECONDS)
     filler.unlink()
     centre.tend()
@@ -87,7 +86,10 @@ JOB_ROWS = (
         "no_connections", "PostgreSQL takes no connections (`max_connections`), and ends those that there are", EACH,
         _no_connections, settings={"max_connections": CONNECTIONS},
     ),
-    _row("postgresql_disk_full", "the disk of PostgreSQL is full for a while", EACH, _disk_full, disk="96m"),
+    _row(
+        "postgresql_disk_full", "the disk of PostgreSQL is full for a while, so it ends, and cannot start", EACH, _disk_full,
+        disk="96m", settings={"min_wal_size": "2MB", "wal_recycle": "off"},
+    ),
     _row("sqlite_disk_full", "the disk of SQLite is full for a while", EACH, _disk_full, database="sqlite", disk="8m"),
     _row(
         "rows_held", "somebody holds the rows of all jobs that wait for 4 s", EACH,

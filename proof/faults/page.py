@@ -15,7 +15,7 @@ from tests.repository import ROOT
 
 PAGE = ROOT / "docs" / "explanation" / "faults.md"
 BEGIN, END = "<!-- made by `make faults` -->\n", "<!-- end -->\n"
-CALLED = {"delayhub": "DelayHub", "redis": "kombu"}
+CALLED = {"delayhub": "DelayHub", "redis": "kombu", "valkey": "celery-redis-plus"}
 TABLES = {"Tasks": TASK_ROWS, "Jobs": JOB_ROWS}
 COLUMNS = (
     "runs",

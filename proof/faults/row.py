@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from proof.faults.crew import Crew
+from proof.faults.rival_crew import RivalCrew
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +33,14 @@ class Row:
     deed: Callable[[Any], None]
     none: tuple[str, ...] = ("lost", "early", "after_cancel", "stuck")
     crew: Mapping[str, Any] = field(default_factory=dict)
-    brokers: tuple[str, ...] = ("delayhub", "redis")
+    brokers: tuple[str, ...] = ("delayhub", "redis", "valkey")
     runs: int = 100
     kind: Callable[..., Any] = Crew
 
     def played(self, folder: Path, broker: str, *, seed: int) -> dict[str, Any]:
         """The figures of one run."""
-        with self.kind(folder, broker, seed=seed, **self.crew) as crew:
+        kind = RivalCrew if broker == "valkey" else self.kind
+        with kind(folder, broker, seed=seed, **self.crew) as crew:
             crew.publish()
             crew.wait_for_some()
             crew.cancel_some()

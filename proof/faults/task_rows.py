@@ -14,8 +14,9 @@ from redis.crc import key_slot
 from benchmarks.chaos_cluster import kill_the_master_of
 from proof.faults.centre import Centre
 from proof.faults.cluster_crew import ClusterCrew
-from proof.faults.crew import LEASE_SECONDS, Crew
+from proof.faults.crew import Crew
 from proof.faults.row import Row
+from proof.faults.shop import LEASE_SECONDS
 from proof.faults.small_disk import fill
 from proof.faults.split_crew import SplitCrew
 
@@ -162,6 +163,6 @@ TASK_ROWS = (
     Row(
         "split_brain", "the old master goes on with one worker, while its replica takes its place for all others",
         "each task that both had runs, and may twice; what only the old one had may be lost", SplitCrew.split,
-        ("early", "after_cancel", "stuck"), runs=25, kind=SplitCrew,
+        ("early", "after_cancel", "stuck"), brokers=("delayhub", "redis"), runs=25, kind=SplitCrew,
     ),
 )  # fmt: skip
