@@ -229,10 +229,10 @@ class Centre:
         del expected_lost  # what Redis forgets is in the database
         until = time.monotonic() + PATIENCE_SECONDS
         live: set[str] | None = None
-        caller_is_done = False
         while time.monotonic() < until:
-            caller_is_done = caller_is_done or has_ended(self.caller)
-            if caller_is_done and (live := self.project.live()) is not None and not live:
+            if self.caller and has_ended(self.caller):
+                self.caller = 0  # its number may be another's from now on
+            if not self.caller and (live := self.project.live()) is not None and not live:
                 break
             self.tend()
             time.sleep(LOOK_SECONDS)

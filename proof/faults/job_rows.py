@@ -87,8 +87,8 @@ JOB_ROWS = (
         _no_connections, settings={"max_connections": CONNECTIONS},
     ),
     _row(
-        "postgresql_disk_full", "the disk of PostgreSQL is full for a while, so it ends, and cannot start", EACH, _disk_full,
-        disk="96m", settings={"min_wal_size": "2MB", "wal_recycle": "off"},
+        "postgresql_disk_full", "the disk of PostgreSQL is full for a while, so it ends, and cannot start", EACH,
+        _disk_full, disk="96m", settings={"min_wal_size": "2MB", "wal_recycle": "off"},
     ),
     _row("sqlite_disk_full", "the disk of SQLite is full for a while", EACH, _disk_full, database="sqlite", disk="8m"),
     _row(

@@ -9,7 +9,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "kept"
 #: What is added up over runs.
-SUMMED = ("items", "lost", "twice", "early", "cancelled", "after_cancel", "stuck", "healed")
+SUMMED = ("items", "lost", "twice", "early", "cancelled", "after_cancel", "stuck", "restarted", "healed")
 
 
 def runs_of(name: str, broker: str, *, folder: Path = FOLDER) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ COLUMNS = (
     "cancelled",
     "after a cancel",
     "stuck",
+    "ended",
     "healed",
     "worst delay, s",
 )
