@@ -1,7 +1,7 @@
 """Centre: the timeout centre of one run, from POST to callback: servers, a web server, two workers and a receiver.
 
-Web server and workers are forks of a process with the project's settings: the project's WSGI application in threads of
-a plain server, and Celery's worker. Jobs are posted by a process of its own, which posts again what was not answered.
+Web server and workers are forks of a process with the project's settings: granian and Celery, as a site has them. Jobs
+are posted by a process of its own, which posts again what was not answered.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -22,8 +21,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import psutil
-
 from benchmarks.processes import append_line, words_of
 from delayhub.local.redis_server import RedisServer, free_port
 from proof.faults.crew import LOOK_SECONDS, PATIENCE_SECONDS
@@ -32,9 +29,11 @@ from proof.faults.forks import forked, has_ended, kill
 from proof.faults.postgres import Postgres, give
 from proof.faults.shop import LEASE_SECONDS, now
 from proof.faults.small_disk import small_disk
+from proof.faults.staff import Staff
 from tests.healing import what_was_healed
 from tests.migrated_file import made_once
 from tests.repository import ROOT
+from tests.tcp_proxy import TcpProxy
 from tests.waiting import wait_until
 from tests.web_server import BIZ_TYPE, asked, environment_of, prepare_database
 
@@ -47,7 +46,7 @@ CANCELLED = 6
 CALLER_PATIENCE_SECONDS = 20.0
 
 
-class Centre:
+class Centre(Staff):
     """One run.
 
     Args:
@@ -57,23 +56,30 @@ class Centre:
         database: ``sqlite`` or ``postgresql``.
         pool: of the workers.
         disk: the size of the database's disk, as ``8m``; by default it has all there is.
+        redis_disk: the size of that of Redis.
+        through_proxy: whether Redis is reached through a proxy that can lose replies.
+        answer_ms: how long the receiver takes.
         settings: more of ``postgresql.conf``.
     """
 
     def __init__(
         self, folder: Path, broker: str, *, seed: int, database: str = "postgresql", pool: str = "threads",
-        disk: str = "", settings: Mapping[str, object] | None = None,
+        disk: str = "", redis_disk: str = "", through_proxy: bool = False, answer_ms: int = 50,
+        settings: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip
-        self.folder, self.pool, self.database, self.disk = folder, pool, database, disk
-        self.chance = random.Random(seed)
-        self.server = RedisServer(data_dir=folder / "redis", append_only=True, config={"appendfsync": "always"})
+        super().__init__(folder, seed=seed)
+        self.pool, self.database, self.disk, self.redis_disk = pool, database, disk, redis_disk
+        fsync = "everysec" if redis_disk else "always"  # with always, a full disk ends Redis
+        self.server = RedisServer(
+            data_dir=folder / "redis", append_only=True,
+            config={"appendfsync": fsync, "auto-aof-rewrite-percentage": 0},
+        )  # fmt: skip
+        self.through_proxy, self.answer_ms = through_proxy, answer_ms
+        self.proxy: TcpProxy | None = None
         self.settings = dict(settings or {})
         self.postgres: Postgres | None = None
-        self.workers: list[int] = []
         self.web = self.caller = 0
         self.cancelled: dict[int, float] = {}
-        #: Processes that ended by themselves, and were started again, as a supervisor does.
-        self.restarted = 0
         self._posted = 0
         self._ending = contextlib.ExitStack()
 
@@ -86,7 +92,11 @@ class Centre:
         return self
 
     def _start(self) -> None:
+        if self.redis_disk:
+            self._ending.enter_context(small_disk(self.folder / "redis", self.redis_disk))
         self._ending.enter_context(self.server)
+        if self.through_proxy:
+            self.proxy = TcpProxy(self.server.port)
         self.data = self.folder / "site"
         if self.disk:
             self._ending.enter_context(small_disk(self.data, self.disk))
@@ -107,6 +117,8 @@ class Centre:
         self.start_web()
         for _ in range(2):
             self.start_worker()
+        if self.proxy:  # its threads come after the forks
+            self._ending.enter_context(self.proxy)
         self._wait_for_workers(2)
         wait_until(self._serves, otherwise=(self.folder / "web.log").read_text)
 
@@ -128,41 +140,24 @@ class Centre:
         """One more worker."""
         self.workers.append(self._forked(partial(self.project.work, self.pool), "worker.log"))
 
-    def start_wrong_worker(self, hours: float) -> None:
-        """One more worker, whose clock is so much off."""
-        shift = self.folder / "shift"
-        shift.write_text(str(hours * 3600))
-        clock = os.pathsep.join([str(ROOT / "tests/acceptance/skewed_clock"), str(ROOT)])
+    def start_wrong_worker(self) -> None:
+        """One more worker, whose clock is an hour off."""
         command = [sys.executable, "-m", "celery", "-A", "delayhub.project", *self.project.words(self.pool)]
         with (self.folder / "worker.log").open("ab") as log:
             process = subprocess.Popen(
-                command, env={**os.environ, "CLOCK_SHIFT_FILE": str(shift), "PYTHONPATH": clock}, stdout=log,
-                stderr=log, start_new_session=True, cwd=ROOT,
+                command, env=self.wrong_clock(), stdout=log, stderr=log, start_new_session=True, cwd=ROOT
             )  # fmt: skip
         self.workers.append(process.pid)
         self._wait_for_workers(3)
-
-    def replace_worker(self) -> None:
-        """A worker dies by kill -9, with its children, and another one takes its place."""
-        kill(self.workers.pop(self.chance.randrange(len(self.workers))))
-        self.start_worker()
 
     def replace_web(self) -> None:
         """The web server dies by kill -9, and another one takes its place."""
         kill(self.web)
         self.start_web()
 
-    def kill_a_child(self) -> None:
-        """A child of a pool dies by kill -9."""
-        children = psutil.Process(self.chance.choice(self.workers)).children()
-        self.chance.choice(children).kill()
-
     def tend(self) -> None:
         """Starts another process for each that ended by itself; the database too, which is no fault of ours."""
-        for worker in [worker for worker in self.workers if has_ended(worker)]:
-            self.workers.remove(worker)
-            self.start_worker()
-            self.restarted += 1
+        super().tend()
         if has_ended(self.web):
             self.start_web()
             self.restarted += 1
@@ -184,7 +179,9 @@ class Centre:
     def _post(self, first: int, end: int) -> None:
         for number in range(first, end):
             due = now() + (self.chance.uniform(0.2, DELAY_SECONDS) if number % 2 else 0.0)
-            body = {"biz_type": BIZ_TYPE, "due_at": _text(due), "idempotency_key": str(number)}
+            body = {
+                "biz_type": BIZ_TYPE, "biz_id": str(number), "due_at": _text(due), "idempotency_key": str(number),
+            }  # fmt: skip
             until = time.monotonic() + CALLER_PATIENCE_SECONDS
             while time.monotonic() < until:
                 answer = self._ask("POST", "/jobs", body)
@@ -224,9 +221,15 @@ class Centre:
 
     # ------------------------------------------------------------ what became of them
 
-    def judged(self, *, expected_lost: bool = False) -> dict[str, Any]:
+    def to_run(self) -> set[int]:
+        """The numbers of those that were posted and not called back yet, and of those that are to be posted."""
+        called = {words[1] for words in self._received()}
+        return set(range(ITEMS)) - {
+            int(number) for number, job_id, _ in words_of(self.folder / "posted") if job_id in called
+        }
+
+    def judged(self) -> dict[str, Any]:
         """Waits until each job was called back and none is live, or it takes too long; and counts."""
-        del expected_lost  # what Redis forgets is in the database
         until = time.monotonic() + PATIENCE_SECONDS
         live: set[str] | None = None
         while time.monotonic() < until:
@@ -236,12 +239,13 @@ class Centre:
                 break
             self.tend()
             time.sleep(LOOK_SECONDS)
-        posted = {job_id: (int(number), float(due)) for number, job_id, due in words_of(self.folder / "posted")}
-        numbers = {job_id: number for job_id, (number, _) in posted.items()}
-        due = {number: moment for number, moment in posted.values() if number not in self.cancelled}
+        time.sleep(LEASE_SECONDS + 1)  # what comes again comes now
+        posted = {int(number): float(due) for number, _, due in words_of(self.folder / "posted")}
+        due = {number: moment for number, moment in posted.items() if number not in self.cancelled}
+        numbers = self.project.numbers()  # of all jobs: one that is there twice is called back twice
         came = [(numbers[words[1]], int(words[0]) / 1e6) for words in self._received() if words[1] in numbers]
         called = {number for number, _ in came}
-        stuck = len(due) if live is None else sum(numbers.get(job_id, 0) not in called for job_id in live)
+        stuck = len(due) if live is None else sum(numbers[job_id] not in called for job_id in live)
         with self.server.client() as client:
             healed = sum(sum(what.values()) for what in what_was_healed(client).values())
         counted = figures(due, came, cancelled=self.cancelled, left=stuck, restarted=self.restarted, healed=healed)
@@ -254,7 +258,7 @@ class Centre:
 
     def _become_the_project(self, receiver_port: int) -> None:
         own = {
-            "DELAYHUB_BROKER_URL": self.server.url.replace("redis://", "delayhub://"),
+            "DELAYHUB_BROKER_URL": f"delayhub://127.0.0.1:{self.proxy.port if self.proxy else self.server.port}/0",
             "DELAYHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
             "DELAYHUB_BREAKER_FAILURES": "100000",
             "DELAYHUB_LEASE_SECONDS": str(LEASE_SECONDS),
@@ -266,7 +270,7 @@ class Centre:
             own["DELAYHUB_DATABASE_URL"] = self.postgres.url
         os.environ.update(environment_of(self.data, **own))
         self.project = importlib.import_module("proof.faults.project")  # from now on there are settings
-        self.project.call_back(f"http://127.0.0.1:{receiver_port}/wait50")
+        self.project.call_back(f"http://127.0.0.1:{receiver_port}/wait{self.answer_ms}")
 
     def _forked(self, does: Callable[[], object], log: str) -> int:
         self.project.close_connections()  # a fork must not have its parent's

@@ -8,12 +8,10 @@ before has the right time.
 from __future__ import annotations
 
 import contextlib
-import os
-import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -22,16 +20,16 @@ from typing import Any, Self
 import celery
 import celery.apps.worker
 import celery.bin.worker
-import psutil
 import redis
 
 import delayhub
 from benchmarks.processes import words_of
 from delayhub.local.redis_server import RedisServer
 from proof.faults.figures import figures
-from proof.faults.forks import forked, has_ended, kill
+from proof.faults.forks import forked, kill
 from proof.faults.shop import now, publish, shop, warm, work
 from proof.faults.small_disk import small_disk
+from proof.faults.staff import Staff
 from tests.healing import what_was_healed
 from tests.repository import ROOT
 from tests.tcp_proxy import TcpProxy
@@ -41,7 +39,7 @@ ITEMS, CANCELLED = 60, 6
 PATIENCE_SECONDS, LOOK_SECONDS = 45.0, 0.1
 
 
-class Crew:
+class Crew(Staff):
     """One run.
 
     Args:
@@ -61,22 +59,21 @@ class Crew:
         self, folder: Path, broker: str, *, seed: int, pool: str = "solo", through_proxy: bool = False,
         disk: str = "", fsync: str = "always",
     ) -> None:  # fmt: skip
-        self.folder, self.pool, self.broker, self.disk = folder, pool, broker, disk
-        self.chance = random.Random(seed)
+        super().__init__(folder, seed=seed)
+        self.pool, self.broker, self.disk = pool, broker, disk
         self.server = RedisServer(
             data_dir=folder / "redis", append_only=True,
             config={"appendfsync": fsync, "auto-aof-rewrite-percentage": 0},
         )  # fmt: skip
         self.through_proxy = through_proxy
         self.proxy: TcpProxy | None = None
-        self.workers: list[int] = []
         self.published: dict[int, float] = {}
         #: When a cancel was confirmed, by the task's number.
         self.cancelled: dict[int, float] = {}
         self.ids: dict[str, int] = {}
+        #: The numbers of those that no broker could keep: its only copy was thrown away.
+        self.may_be_lost: set[int] = set()
         self._asked = 0
-        #: Workers that ended by themselves, and were started again, as a supervisor does.
-        self.restarted = 0
         self._ending = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -122,16 +119,10 @@ class Crew:
         """One more worker, as a fork."""
         self.workers.append(forked(lambda: work(self.url, self.folder, self.pool), log=self.folder / "worker.log"))
 
-    def start_wrong_worker(self, hours: float) -> None:
-        """One more worker, whose clock is so much off."""
-        shift = self.folder / "shift"
-        shift.write_text(str(hours * 3600))
-        environment = {
-            **os.environ,
-            "CLOCK_SHIFT_FILE": str(shift),
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "tests/acceptance/skewed_clock"), str(ROOT)]),
-        }
-        self.start_worker_process(environment)
+    def start_wrong_worker(self) -> None:
+        """One more worker, whose clock is an hour off."""
+        self.start_worker_process(self.wrong_clock())
+        self.warm_up()
 
     def start_worker_process(self, environment: Mapping[str, str]) -> None:
         """One more worker, as a process of its own."""
@@ -142,29 +133,14 @@ class Crew:
             )  # fmt: skip
         self.workers.append(process.pid)
 
-    def replace_worker(self) -> None:
-        """A worker dies by kill -9, with its children, and another one takes its place."""
-        kill(self.workers.pop(self.chance.randrange(len(self.workers))))
-        self.start_worker()
-
-    def tend(self) -> None:
-        """Starts another worker for each that ended by itself."""
-        for worker in [worker for worker in self.workers if has_ended(worker)]:
-            self.workers.remove(worker)
-            self.start_worker()
-            self.restarted += 1
-
-    def kill_a_child(self) -> None:
-        """A child of a pool dies by kill -9."""
-        children = psutil.Process(self.chance.choice(self.workers)).children()
-        self.chance.choice(children).kill()
-
-    def publish(self, count: int = ITEMS) -> None:
-        """Publishes tasks, every other one for later. Only those count whose publish the broker has answered."""
+    def publish(self, count: int = ITEMS) -> Collection[int]:
+        """Publishes tasks, every other one for later; the numbers of those whose publish the broker has answered."""
+        before = self.published.keys() | self.cancelled.keys()
         numbers = range(self._asked, self._asked + count)
         self._asked += count
         for number, due, task_id in self.publish_these(numbers):
             self.published[number], self.ids[task_id] = due, number
+        return self.published.keys() - before
 
     def publish_these(self, numbers: range) -> Iterable[tuple[int, float, str]]:
         """Number, due time and id of those that were published."""
@@ -198,22 +174,19 @@ class Crew:
         while len(words_of(self.folder / "ran")) < some and time.monotonic() < until:
             time.sleep(0.01)
 
-    def judged(self, *, expected_lost: bool = False) -> dict[str, Any]:
-        """Waits until each task has run and nothing is left, or it takes too long; and counts.
+    def to_run(self) -> set[int]:
+        """The numbers of those that have not run yet."""
+        return self.published.keys() - {int(words[0]) for words in words_of(self.folder / "ran")}
 
-        Args:
-            expected_lost: whether what is not in Redis any more is not waited for.
-        """
+    def judged(self) -> dict[str, Any]:
+        """Waits until each task that may not be lost has run and nothing is left, or it takes too long; and counts."""
         until = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < until:
-            ran = {int(words[0]) for words in words_of(self.folder / "ran")}
-            if not self.left() and (expected_lost or ran >= self.published.keys()):
-                break
+        while time.monotonic() < until and (self.left() or self.to_run() - self.may_be_lost):
             self.tend()
             time.sleep(LOOK_SECONDS)
         return figures(
             self.published, [(int(number), float(at)) for number, _, at in words_of(self.folder / "ran")],
-            cancelled=self.cancelled, left=self.left(), restarted=self.restarted,
+            cancelled=self.cancelled, left=self.left(), restarted=self.restarted, may_be_lost=self.may_be_lost,
             healed=self.healed() if self.broker == "delayhub" else None,
         )  # fmt: skip
 

@@ -45,4 +45,7 @@ def kill(process: int) -> None:
 
 def has_ended(process: int) -> bool:
     """Whether a child has ended by itself, which is asked until it has."""
-    return bool(os.waitpid(process, os.WNOHANG)[0])
+    try:
+        return bool(os.waitpid(process, os.WNOHANG)[0])
+    except ChildProcessError:  # subprocess has asked before
+        return True

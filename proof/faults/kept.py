@@ -9,7 +9,10 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "kept"
 #: What is added up over runs.
-SUMMED = ("items", "lost", "twice", "early", "cancelled", "after_cancel", "stuck", "restarted", "healed")
+SUMMED = (
+    "items", "to_run", "lost", "lost_promised", "twice", "early", "cancelled", "after_cancel", "stuck", "restarted",
+    "healed",
+)  # fmt: skip
 
 
 def runs_of(name: str, broker: str, *, folder: Path = FOLDER) -> list[dict[str, Any]]:
@@ -27,6 +30,6 @@ def keep(name: str, run: Mapping[str, Any], *, folder: Path = FOLDER) -> None:
 
 
 def added_up(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The figures of several runs: sums, and the worst delay."""
-    sums = {name: sum(run[name] or 0 for run in runs) for name in SUMMED}
+    """The figures of several runs: sums, and the worst delay. Runs of earlier days have fewer figures."""
+    sums = {name: sum(run.get(name) or 0 for run in runs) for name in SUMMED}
     return {"runs": len(runs), **sums, "worst_s": max((run["worst_s"] for run in runs), default=0.0)}

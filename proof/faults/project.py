@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import time
-from socketserver import ThreadingMixIn
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import django
+from granian import Granian
+from granian.constants import HTTPModes, Interfaces
 
 django.setup()
 
@@ -18,23 +17,12 @@ from delayhub.project.celery import app  # noqa: E402  as above
 from tasksapp.models import LIVE, BizType, Job  # noqa: E402  as above
 
 
-class Server(ThreadingMixIn, WSGIServer):
-    """A thread for each connection."""
-
-    daemon_threads = True
-
-
-class Handler(WSGIRequestHandler):
-    """Writes no line for each request."""
-
-    def log_message(self, form: str, *arguments: object) -> None:
-        """Nothing."""
-
-
 def serve(port: int) -> None:
     """Serves the project until it is killed."""
-    application = importlib.import_module("delayhub.project.wsgi").application  # here, since it starts threads
-    make_server("127.0.0.1", port, application, server_class=Server, handler_class=Handler).serve_forever()
+    Granian(
+        "delayhub.project.wsgi:application", address="127.0.0.1", port=port, interface=Interfaces.WSGI,
+        http=HTTPModes.http1, websockets=False, blocking_threads=4,
+    ).serve()  # fmt: skip
 
 
 def work(pool: str) -> None:
@@ -60,6 +48,11 @@ def live() -> set[str] | None:
     except Error:
         close_connections()
         return None
+
+
+def numbers() -> dict[str, int]:
+    """The number of each job, which is its biz id, by its own id."""
+    return {str(job_id): int(biz_id) for job_id, biz_id in Job.objects.values_list("id", "biz_id")}
 
 
 def close_connections() -> None:

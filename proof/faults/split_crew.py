@@ -55,7 +55,7 @@ class SplitCrew(Crew):
         with self.replica.client() as client, old.client() as before:
             wait_until(lambda: _offset(client, "slave_repl_offset") >= _offset(before, "master_repl_offset"))
             client.replicaof("NO", "ONE")
-        self.publish(PUBLISHED_TO_EACH)  # to the old one, which is not told
+        self.may_be_lost |= set(self.publish(PUBLISHED_TO_EACH))  # to the old one, which is not told
         self.proxy.target = self.replica.port
         self.proxy.cut()
         self.server = self.replica

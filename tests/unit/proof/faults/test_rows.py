@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from proof.faults.kept import added_up
+from proof.faults.figures import figures
+from proof.faults.kept import added_up, runs_of
 from proof.faults.row import Row
 from proof.faults.rows import ROWS
 
@@ -18,7 +19,29 @@ def test_what_is_stuck_early_or_runs_after_its_cancel_breaks_each_promise(row: R
         assert not row.is_kept({**NOTHING, figure: 1})
 
 
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_no_kept_run_of_delayhub_breaks_a_promise_since_what_they_found_was_mended(row: Row) -> None:
+    broken = {run["commit"] for run in runs_of(row.name, "delayhub") if not row.is_kept(run)}
+
+    assert broken <= ({"29ccfb60", "a03469c2"} if row.name == "disk_full" else set())
+
+
 def test_only_a_flush_and_a_master_of_its_own_may_lose_tasks() -> None:
     may_lose = [row.name for row in ROWS if row.is_kept({**NOTHING, "lost": 1})]
 
     assert may_lose == ["flushed", "split_brain"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_no_row_may_lose_what_was_there_for_all_to_keep(row: Row) -> None:
+    found = figures({1: 5.0}, [], cancelled={}, left=0, restarted=0, healed=0)
+
+    assert not row.is_kept(found)
+
+
+def test_a_promise_of_once_is_broken_by_what_runs_twice() -> None:
+    once = [row for row in ROWS if not row.is_kept({**NOTHING, "twice": 1})]
+
+    assert {row.name for row in ROWS if "once" in row.promise or "none twice" in row.promise} == {
+        row.name for row in once
+    }
