@@ -8,7 +8,7 @@ from collections.abc import Callable
 import redis
 
 from proof.broken import Broken
-from proof.messages import consuming, producing
+from proof.messages import claiming, consuming, producing
 from proof.messages.places import check_nothing_left
 from proof.messages.world import Setting, World
 from proof.met import Met
@@ -40,7 +40,7 @@ def go_back(world: World, chance: random.Random) -> None:
 #: Each verb, and of a hundred how many it is about.
 VERBS: dict[str, tuple[Verb, int]] = {
     "publish": (producing.publish, 22),
-    "claim": (consuming.claim, 20),
+    "claim": (claiming.claim, 20),
     "acknowledge": (consuming.acknowledge, 14),
     "pass_time": (pass_time, 16),
     "extend": (consuming.extend, 5),
@@ -100,12 +100,11 @@ class Player:
 
     def _act(self, world: World, step: Step) -> None:
         self.verbs += 1
-        before, now_ms = consuming.line(world), world.now_ms
-        self.client.delete(world.queue.lane_keys.wake)  # somebody has heard it
+        before, now_ms = claiming.line(world), world.now_ms
         VERBS[step.verb][0](world, random.Random(step.number))
         world.check()
-        come = [message.name for message in consuming.line(world) if message not in before]
-        is_heard = world.now_ms > now_ms or step.verb in UNHEARD or self.client.exists(world.queue.lane_keys.wake)
+        come = [message.name for message in claiming.line(world) if message not in before]
+        is_heard = world.now_ms > now_ms or step.verb in UNHEARD or world.seen.has_rung
         if come and not is_heard:
             raise Broken(f"nobody is woken: for {come}")
 
@@ -126,8 +125,10 @@ def drain(world: World) -> None:
     idle = 0
     while idle < IDLE_CLAIMS and sum(world.queue.count()):
         told = len(world.story)
-        producing.redrive(world, random.Random(0))
-        found = consuming.take(world, 0, consuming.ALL, consuming.ALL)
+        if world.seen.dead:
+            producing.redrive(world, random.Random(0))
+            world.check()
+        found = claiming.take(world, 0, claiming.ALL, claiming.ALL)
         for held in world.held[0]:
             consuming.end(world, 0, held)
         world.held[0].clear()

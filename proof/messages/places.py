@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 
@@ -10,8 +10,9 @@ from delayhub.engine import DelayQueue
 from proof.broken import Broken
 from proof.virtual_time import CLOCK
 
-#: What is wrong with the places of a queue's messages; empty where nothing is.
-_WRONG = """
+#: What is wrong with the places of a queue's messages (nothing, most often), which are dead, whether the bell has rung,
+#: which is silent from then on, and what claims had to put right: one call, as calls are most of what a history costs.
+_LOOK = """
 local q, seen, wrong = KEYS[1], {}, {}
 local sets = {q .. ':waiting', q .. ':leased', q .. ':dead'}
 for step = 0, 9 do sets[#sets + 1] = q .. ':ready:' .. step end
@@ -30,7 +31,7 @@ for _, id in ipairs(redis.call('HKEYS', q .. ':payload')) do
   seen[id] = nil
 end
 for id, key in pairs(seen) do wrong[#wrong + 1] = id .. ' without a payload: in ' .. key end
-return wrong
+return {wrong, redis.call('ZRANGE', q .. ':dead', 0, -1), redis.call('DEL', KEYS[2]), redis.call('HGETALL', KEYS[3])}
 """
 
 #: What an empty queue may keep: limits, who is revoked, whose key is taken for a time, and its lane's own keys.
@@ -39,11 +40,27 @@ STAYS = (
 )  # fmt: skip
 
 
-def check_places(queue: DelayQueue) -> None:
-    """Raises Broken where a message is in two places, or has a place or a payload alone."""
-    wrong: Any = queue.client.eval(_WRONG, 1, queue.keys.base)
+class Look(NamedTuple):
+    """What a look at the queue has found: names of dead messages, and whether the bell has rung since the last look."""
+
+    dead: frozenset[str]
+    has_rung: bool
+
+
+def look(queue: DelayQueue) -> Look:
+    """What there is to know of a queue after a verb.
+
+    Raises:
+        Broken: a message is in two places, or has a place or a payload alone; or a claim had to put something right.
+    """
+    keys = [queue.keys.base, queue.lane_keys.wake, queue.keys.healed]
+    found: Any = queue.client.eval(_LOOK, len(keys), *keys)
+    wrong, dead, has_rung, healed = found
     if wrong:
         raise Broken("; ".join(text.decode() for text in wrong[:3]))
+    if healed:
+        raise Broken(f"put right what nothing of this release leaves behind: {b' '.join(healed).decode()}")
+    return Look(frozenset(name.decode() for name in dead), bool(has_rung))
 
 
 def check_nothing_left(client: redis.Redis) -> None:

@@ -12,7 +12,7 @@ from delayhub.engine import DelayQueue, EngineOptions, Lease
 from delayhub.engine.limits import SET, SET_AT_ONCE, Limit, set_limits
 from proof.broken import Broken
 from proof.messages.ledger import Grant, Ledger, Message, State
-from proof.messages.places import check_places
+from proof.messages.places import look
 from proof.messages.sometimes import Sometimes
 from proof.met import Met
 from proof.snapshot import Snapshot, go_back, snapshot
@@ -90,6 +90,7 @@ class World:
             set_limits(self.queue, SET_AT_ONCE, {task: Limit(most) for task, most in AT_ONCE.items()})
             set_limits(self.queue, SET_AT_ONCE, {task + "\0": Limit(most) for task, most in OF_EACH_KEY.items()})
             self.at_once, self.of_each_key = dict(AT_ONCE), dict(OF_EACH_KEY)
+        self.check()
 
     @property
     def queue(self) -> DelayQueue:
@@ -140,11 +141,8 @@ class World:
         return holder is not None and holder.decode() == message.name
 
     def check(self) -> None:
-        """Raises Broken where a message is not in exactly one place, or a claim had to put something right."""
-        check_places(self.queue)
-        healed = self.client.hgetall(self.queue.keys.healed)
-        if healed:
-            raise Broken(f"put right what nothing of this release leaves behind: {healed}")
+        """Raises Broken where :func:`look` does; the next verb begins with what it saw."""
+        self.seen = look(self.queue)
 
     # ------------------------------------------------------------ Redis goes back
 
