@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from proof.broken import Broken
-from proof.jobs import asking, creating, mending, working
+from proof.jobs import answering, asking, creating, mending, working
 from proof.jobs.ledger import Setting
 from proof.jobs.site import USING, Site
 from proof.jobs.sometimes import Sometimes
@@ -42,8 +42,8 @@ VERBS: dict[str, tuple[Verb, int]] = {
     "serve": (working.serve, 18),
     "work": (working.work, 9),
     "go_on": (working.go_on, 4),
-    "answer": (working.answer, 6),
-    "write": (working.write, 8),
+    "answer": (answering.answer, 6),
+    "write": (answering.write, 8),
     "pass_time": (pass_time, 14),
     "load": (mending.load, 6),
     "cancel": (asking.cancel, 2),
@@ -169,8 +169,8 @@ def _serve(world: World) -> bool:
     for number, worker in enumerate(world.workers):
         while True:
             for call in list(worker.receiver.open):
-                working.say(world, worker, call, "200")
-            if not working.write_of(world, number, steady=True):
+                answering.say(world, worker, call, "200")
+            if not answering.write_of(world, number, steady=True):
                 break
         for taken in list(worker.taken):
             if taken.is_delivered or working.deliver(world, number, taken, steady=True):

@@ -1,4 +1,4 @@
-"""The laws of rows: what has changed is what the verb may change, and each end that asks for it has one follower."""
+"""The laws of rows and calls: what has changed is what the verb may change; a call is due and allowed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from proof.broken import Broken
 from proof.jobs.kinds import TIMEOUT_SECONDS
 from proof.jobs.ledger import Expected
 from proof.jobs.oracle import ENDS, Fate
+from proof.jobs.places import check_call
 from proof.jobs.rows import Row
 from proof.jobs.site import WINDOW_SECONDS
 from proof.jobs.sometimes import Sometimes
+from tasksapp.delivery.callback import Callback
 
 if TYPE_CHECKING:
     from proof.jobs.world import World
@@ -60,6 +62,27 @@ def check_fate(world: World, before: Row, after: Row, fates: Sequence[Fate]) -> 
         raise Broken(f"changed, though nobody did that: {world.name(after.id)} from {before.status} to {after.status}")
     if all(complaints):
         raise Broken(f"changed to what it must not become: {world.name(after.id)}, {complaints[0]}")
+
+
+def check_begin(world: World, callback: Callback) -> None:
+    """Raises Broken where the first byte of this callback must not be sent now; else counts it."""
+    job_id, name = callback.job_id, world.name(callback.job_id)
+    row, fact = world.rows.by_id[job_id], world.facts[job_id]
+    world.met.note(Sometimes.CALLED)
+    world.begun.append(callback)
+    if row.next_run_ms > world.now_ms:
+        raise Broken(f"called early: {name} by {row.next_run_ms - world.now_ms} ms")
+    if fact.barred and callback.token != fact.allowed:
+        raise Broken(f"called after {fact.barred}: {name}")
+    if world.kind(row).is_once and fact.calls:
+        raise Broken(f"called twice, though at most once was promised: {name}")
+    for call in (call for worker in world.workers for call in worker.receiver.open):
+        if call.job_id == job_id and call.callback.lease_ends > world.clock.monotonic():
+            raise Broken(f"called while another has its lease: {name}")
+    check_call(world, row)
+    if fact.calls:
+        world.met.note(Sometimes.CALLED_AGAIN)
+    fact.calls += 1
 
 
 def check_leases(world: World) -> None:

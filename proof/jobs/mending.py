@@ -6,7 +6,7 @@ import random
 from uuid import UUID
 
 from proof.broken import Broken
-from proof.jobs import working
+from proof.jobs import answering, working
 from proof.jobs.kinds import FOLLOWER, HELD_MS, KINDS, LEASE_SECONDS
 from proof.jobs.ledger import Expected
 from proof.jobs.oracle import lost
@@ -44,10 +44,10 @@ def stand_still(world: World, chance: random.Random) -> None:
         working.acknowledge(world, other, taken)
     for call in list(still.receiver.open):
         if chance.random() < 0.7:  # else its writer wakes first, and renews
-            working.say(world, still, call, chance.choice(["200", "500", "410"]))
+            answering.say(world, still, call, chance.choice(["200", "500", "410"]))
     world.move(chance.choice([0, 1000]))
     if still is world.workers[number]:
-        working.write_of(world, number)
+        answering.write_of(world, number)
 
 
 def outage(world: World, chance: random.Random) -> None:

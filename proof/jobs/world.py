@@ -9,10 +9,10 @@ from typing import Any
 
 from proof.broken import Broken
 from proof.jobs.kinds import FOLLOWER, KINDS, Kind
-from proof.jobs.laws import check_fate, check_form, check_leases, check_new, check_timer
+from proof.jobs.laws import check_begin, check_fate, check_form, check_leases, check_new, check_timer
 from proof.jobs.ledger import Expected, Fact, Setting
 from proof.jobs.oracle import ENDS
-from proof.jobs.places import check_call, check_places
+from proof.jobs.places import check_places
 from proof.jobs.receiver import Receiver
 from proof.jobs.rows import Row, Rows
 from proof.jobs.site import USING, WINDOW_SECONDS, Site, forget, is_resting
@@ -133,7 +133,9 @@ class World:
 
     def _worker(self, number: int) -> Worker:
         receiver = Receiver(
-            now_ms=lambda: self.now_ms, begins=self._begins, connects=lambda: self.chance.random() > 0.06
+            now_ms=lambda: self.now_ms,
+            begins=lambda callback: check_begin(self, callback),
+            connects=lambda: self.chance.random() > 0.06,
         )
         worker = Worker(
             f"w{number}", clock=self.clock, loop=self.site.loop, receiver=receiver, most_open=self.setting.most_open
@@ -286,23 +288,3 @@ class World:
         """From here on no callback of the job may begin, but by the lease that is allowed."""
         fact = self.facts[row.id]
         fact.barred, fact.allowed = why, allowed
-
-    def _begins(self, callback: Callback) -> None:
-        """A callback's first byte is sent."""
-        job_id, name = callback.job_id, self.name(callback.job_id)
-        row, fact = self.rows.by_id[job_id], self.facts[job_id]
-        self.met.note(Sometimes.CALLED)
-        self.begun.append(callback)
-        if row.next_run_ms > self.now_ms:
-            raise Broken(f"called early: {name} by {row.next_run_ms - self.now_ms} ms")
-        if fact.barred and callback.token != fact.allowed:
-            raise Broken(f"called after {fact.barred}: {name}")
-        if self.kind(row).is_once and fact.calls:
-            raise Broken(f"called twice, though at most once was promised: {name}")
-        for call in (call for worker in self.workers for call in worker.receiver.open):
-            if call.job_id == job_id and call.callback.lease_ends > self.clock.monotonic():
-                raise Broken(f"called while another has its lease: {name}")
-        check_call(self, row)
-        if fact.calls:
-            self.met.note(Sometimes.CALLED_AGAIN)
-        fact.calls += 1
