@@ -145,9 +145,10 @@ simulate: $(VENV)/.dev ## histories of messages, timers, jobs with crashes and z
 	@$(BIN)/python -m proof.check_model
 	DELAYHUB_EXAMPLES=20 $(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/proof/model/test_traces.py
 
-mutants: $(VENV)/.dev ## put mistakes into scripts and code: does each break a history (an hour)
-	@$(BIN)/python -m proof.run_mutants --most $(COUNT)
-	@$(BIN)/python -m proof.run_job_mutants --most $(COUNT)
+# Each mistake is told as it is tried. A part, or those of a name: OPTIONS="--only key".
+mutants: $(VENV)/.dev ## mistakes in scripts and code: does each break a history (an hour; or PARTS=2/8)
+	@$(BIN)/python -m proof.run_mutants --most $(COUNT) --part $(or $(PARTS),1/1) $(OPTIONS)
+	@$(BIN)/python -m proof.run_job_mutants --most $(COUNT) --part $(or $(PARTS),1/1) $(OPTIONS)
 
 linear: $(VENV)/.dev ## verbs on one job at once, over REST: some order explains each of COUNT histories
 	@$(BIN)/python -m proof.linear --database sqlite --seed $(SEED) --count $(COUNT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from proof.plan import Failure
@@ -25,7 +25,19 @@ class Mistake(Protocol):
 Catch = Callable[[Any, int], tuple[int, Failure[Any]] | None]
 
 
-def catch_all(table: Iterable[Mistake], catch: Catch, *, prog: str, most: int, about: str | None) -> int:
+def part(text: str) -> slice:
+    """What a part of a table is: ``2/8`` is each eighth mistake, from the second on.
+
+    Raises:
+        ValueError: there is no such part.
+    """
+    number, of = map(int, text.split("/"))
+    if not 1 <= number <= of:
+        raise ValueError(f"a part is such as 2/8, got {text!r}")
+    return slice(number - 1, None, of)
+
+
+def catch_all(table: Sequence[Mistake], catch: Catch, *, prog: str, most: int, about: str | None) -> int:
     """0 where every mistake was caught, but those that are told why they cannot be.
 
     Args:
@@ -38,18 +50,20 @@ def catch_all(table: Iterable[Mistake], catch: Catch, *, prog: str, most: int, a
     parser = argparse.ArgumentParser(prog=prog, description=about)
     parser.add_argument("--most", type=int, default=most, help=f"histories a mistake (default: {most})")
     parser.add_argument("--only", default="", help="those whose names have this in them")
+    parser.add_argument(
+        "--part", type=part, default="1/1", help="a part of them: 2/8 is each eighth, from the second on"
+    )
     options = parser.parse_args()
-    survivors, began, tried = [], time.monotonic(), 0
-    for mistake in table:
-        if options.only not in mistake.name:
-            continue
-        tried += 1
+    asked = [mistake for mistake in table[options.part] if options.only in mistake.name]
+    survivors, began = [], time.monotonic()
+    for number, mistake in enumerate(asked, 1):
+        print(f"{number}/{len(asked)} {mistake.name}: ", end="", flush=True)
         if mistake.equivalent:
-            print(f"{mistake.name}: not run, since {mistake.equivalent}")
+            print(f"not run, since {mistake.equivalent}")
             continue
         found = catch(mistake, options.most)
         if found is None:
             survivors.append(mistake.name)
-        print(f"{mistake.name}: {f'history {found[0]}: {found[1].broken}' if found else 'SURVIVES'}", flush=True)
-    print(json.dumps({"mutants": tried, "survivors": survivors, "seconds": round(time.monotonic() - began, 1)}))
+        print(f"history {found[0]}: {found[1].broken}" if found else f"SURVIVES {options.most}", flush=True)
+    print(json.dumps({"mutants": len(asked), "survivors": survivors, "seconds": round(time.monotonic() - began, 1)}))
     return 1 if survivors else 0
