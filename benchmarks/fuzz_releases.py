@@ -203,7 +203,9 @@ class History:
         due = self.chance.choice((0, FAR))
         about: Any = self.client.hget(self.queue.keys.unique, f"id:{lease.id}")
         if about:
-            unique = UniqueKey(key=about.decode().split(":", 2)[2], when_taken=WhenTaken.CONTINUE)
+            unique = UniqueKey(
+                key=about.decode().split(":", 2)[2], when_taken=WhenTaken.CONTINUE, continued=lease.token
+            )
             self.log.append(f"retry {base} {due} {unique.key}")
             offer(self.queue, Entry(base, due, payload), unique)
         else:

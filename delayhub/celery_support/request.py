@@ -20,7 +20,7 @@ from delayhub.celery_support.delayed_task import JOB_HEADER
 from delayhub.celery_support.job_store import job_store
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import DUE_HEADER
-from delayhub.transport.unique_publish import keeps_key_until_end
+from delayhub.transport.unique_publish import LEASE_PROPERTY, keeps_key_until_end
 
 logger = get_logger(__name__)
 
@@ -68,6 +68,11 @@ class OurRequest(Request):
             # The transport removed the eta so that the worker does not wait by itself; the task may still read it.
             # A receiver of task_prerun could set it too, but would add a twentieth to the cost of every task.
             self.request_dict["eta"] = datetime.fromtimestamp(due / 1000, UTC).isoformat()
+        channel = self.message.channel
+        if keeps_key_until_end(self.request_dict) and isinstance(channel, Channel):
+            for lease in channel.book.tags.get(self.message.delivery_tag, ()):
+                # By it the task passes its key on to its retry, also in a process of the pool.
+                self.request_dict["properties"][LEASE_PROPERTY] = lease.token
 
     def on_accepted(self, pid: Any, time_accepted: float) -> None:
         """Called when the task is about to start. An early acknowledgement is sent before the task can block that."""

@@ -17,7 +17,7 @@ from delayhub.celery_support.unique import Unique
 from delayhub.engine.unique import Offered, UniqueKey, Until, WhenTaken
 from delayhub.errors import UniqueInCanvas, UniqueTaken
 from delayhub.transport.channel import Channel
-from delayhub.transport.unique_publish import UNIQUE_HEADER, UniquePublish, publishing_unique
+from delayhub.transport.unique_publish import LEASE_PROPERTY, UNIQUE_HEADER, UniquePublish, publishing_unique
 
 logger = get_logger(__name__)
 
@@ -99,6 +99,7 @@ class UniqueSend:
             # Others know its id by now, and would wait for its result without end.
             when_taken=WhenTaken.CONTINUE if is_same_task else WhenTaken.WAIT if is_canvas else when_taken,
             is_canvas=is_canvas,
+            continued=(request.properties or {}).get(LEASE_PROPERTY, 0) if is_same_task else 0,
         )
         options["headers"] = {**headers, UNIQUE_HEADER: said}
         with publishing_unique(publish):

@@ -39,7 +39,8 @@ class WhenTaken(StrEnum):
     WAIT = "wait"
     """It is stored, and waits until the key is free; any number do, one after the other."""
     CONTINUE = "continue"
-    """A task that runs publishes itself once more: its message passes the key to this one. Else as ``wait``."""
+    """A task that runs publishes itself once more: the message that it holds passes the key to this one. Else as
+    ``wait``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,8 @@ class UniqueKey:
         when_taken: what becomes of the message where the key is taken.
         is_canvas: others wait for this message, so it is never replaced.
         expires_ms: from then on the message would not run any more: it has its key only while a consumer holds it.
+        continued: to ``continue``, the token of the lease by which the publisher holds the message that has the key; by
+            another one nothing is passed on.
 
     Raises:
         OptionError: a value cannot work.
@@ -64,6 +67,7 @@ class UniqueKey:
     when_taken: WhenTaken = WhenTaken.REFUSE
     is_canvas: bool = False
     expires_ms: int = 0
+    continued: int = 0
 
     def __post_init__(self) -> None:
         # Half of a surrogate pair, which JSON can bring in, has no bytes in UTF-8.
@@ -80,7 +84,8 @@ class UniqueKey:
     def arguments(self) -> list[Any]:
         """The key as the scripts take it."""
         about = f"{self.until[0]}{'c' if self.is_canvas else '-'}:{max(0, self.expires_ms)}"
-        return [self.key, about, self.milliseconds, self.when_taken.value]
+        lease = [self.continued] if self.when_taken is WhenTaken.CONTINUE else []
+        return [self.key, about, self.milliseconds, self.when_taken.value, *lease]
 
 
 class Offered(NamedTuple):

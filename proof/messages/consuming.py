@@ -173,7 +173,11 @@ def extend(world: World, chance: random.Random) -> None:
 
 
 def retry(world: World, chance: random.Random) -> None:
-    """A task publishes itself once more under its own id, and ends its message then."""
+    """A task publishes itself once more under its own id, and ends its message then.
+
+    Raises:
+        Broken: its unique key did not go to its retry, though it holds the message that has it.
+    """
     if picked := _picked(world, chance):
         consumer, held = picked
         message = world.ledger.messages.get(held.name)
@@ -181,11 +185,16 @@ def retry(world: World, chance: random.Random) -> None:
             return
         again = Message(message.base, message.task, message.flow_key, message.step, 0, 0)
         if message.unique is not None:
-            again.unique = replace(message.unique, when_taken=WhenTaken.CONTINUE)
+            again.unique = replace(message.unique, when_taken=WhenTaken.CONTINUE, continued=held.token)
+        is_owner = world.owner(held) is not None
+        passes = is_owner and message.is_held(world.now_ms) and message.unique and world.has_key(message)
         store(world, chance, again)
-        message.has_passed_key = again.unique is not None and world.has_key(again)
-        if world.owner(held) is None and world.has_gone_back:
-            message.has_lost_key = True  # it runs on by a lease that Redis has forgotten, and gives the key away
+        if again.unique is not None and world.has_key(again):
+            message.has_passed_key |= is_owner  # of another it was not the publisher's to pass
+        elif passes:
+            raise Broken(f"its retry did not get its unique key: {held.name}")
+        elif again.unique is not None and not is_owner:
+            world.met.note(Sometimes.RETRY_OF_ZOMBIE)
         if chance.random() < 0.3:
             world.tell(f"consumer {consumer} forgets {held.name}")
         else:

@@ -236,8 +236,13 @@ MUTANTS = (
     ),
     Mutant(
         "a retry takes the key from another that runs",
-        "continues and redis.call('HEXISTS', q .. LOST, holder) == 0 then",
-        "continues then",
+        "or '', '^%d+') == m.lease\n",
+        "or '', '^%d+') ~= nil\n",
+    ),
+    Mutant(
+        "a retry does not get the key of its task",
+        "or '', '^%d+') == m.lease\n",
+        "or '', '^%d+') == nil\n",
     ),
     Mutant(
         "a taken key refuses nobody",

@@ -28,6 +28,7 @@ class Sometimes(StrEnum):
     REFUSED = "a unique key was taken, and a message refused"
     TOOK_PLACE = "a message took the place of another of its unique key"
     FOLLOWED = "a message waited for its unique key"
+    RETRY_OF_ZOMBIE = "a retry by a lease that was over did not get the key"
     KEY_FREED = "a person freed a unique key"
     PARKED = "a limit held a message back"
     LIMIT_CHANGED = "limits were changed while messages waited"

@@ -80,7 +80,6 @@ class World:
         self.ledger = Ledger()
         self.saved: tuple[Snapshot, Ledger] | None = None
         self.published = 0
-        self.has_gone_back = False
         self.at_once: dict[str, int] = {}
         self.of_each_key: dict[str, int] = {}
         self.story: list[str] = []
@@ -160,7 +159,6 @@ class World:
         self.ledger = copy.deepcopy(ledger)
         self.ledger.next_start_ms.clear()
         self.time.move(1)  # no server takes another's place within the ms; tokens of leases rely on that
-        self.has_gone_back = True
         self.met.note(Sometimes.WENT_BACK)
         if any(self.owner(held) is None for held in lost):
             self.met.note(Sometimes.WENT_BACK_UNDER_LEASE)

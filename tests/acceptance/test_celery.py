@@ -39,6 +39,9 @@ def test_every_pool_runs_what_celery_users_write(pool: str, proj: Any, worker: C
         assert group(proj.add.s(n, n) for n in range(3))().get(timeout=60) == [0, 2, 4]
         assert chord([proj.add.s(n, n) for n in range(5)], proj.total.s())().get(timeout=60) == 20
         assert proj.flaky.delay().get(timeout=60) == 2
+        first = proj.alone.delay("a", waiter="waiter")
+        proj.app.AsyncResult("waiter").get(timeout=60)
+        assert ledger.task_ids(proj, "alone") == [first.id, first.id, "waiter"]  # its retry had the key at once
         assert proj.eta_of.apply_async(countdown=0.1).get(timeout=60).endswith("+00:00")
         assert proj.eta_of.delay().get(timeout=60) is None
         delayed.get(timeout=60)

@@ -83,6 +83,14 @@ def flaky(self: Any) -> int:
     return int(self.request.retries)
 
 
+@app.task(bind=True, unique=delayhub.Unique(by=["key"]), max_retries=3)
+def alone(self: Any, key: str, waiter: str = "") -> None:
+    note("alone", self)
+    if waiter and not self.request.retries:
+        self.apply_async([key], task_id=waiter, link=note_error.si())  # others wait for it, so it waits for the key
+        raise self.retry(countdown=0)
+
+
 @app.task(bind=True)
 def eta_of(self: Any) -> Any:
     return self.request.eta

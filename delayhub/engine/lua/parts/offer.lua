@@ -5,8 +5,9 @@ end
 
 -- offer(q, lane, m): stores a message with a unique key, unless the key is taken. `m` has id, due, step, payload, token; key,
 -- about, ms (for how long it is taken, 0: see about); and mode, which says what a taken key means: refuse, replace (the one that
--- has it, where no consumer holds that, or the one that waits for it), wait, or continue (as wait, but its own
--- message passes it the key). Returns an outcome, the id, and what was replaced, also by an earlier try: its id and payload.
+-- has it, where no consumer holds that, or the one that waits for it), wait, or continue (as wait, but its own message, which
+-- the publisher holds by the lease m.lease, passes it the key). Returns an outcome, the id, and what was replaced, also by an
+-- earlier try: its id and payload.
 local function offer(q, lane, m)
   local stored = m.token ~= '' and stored_already(q, m.id, m.token)
   if stored then
@@ -27,10 +28,11 @@ local function offer(q, lane, m)
   end
   local replaced = victim and redis.call('HGET', q .. PAYLOAD, victim)
   local name = store(q, m)
-  -- The message of a task that runs, and publishes itself once more (a retry), takes the key along; but not where one of its
-  -- leases was lost: the publisher may be the consumer that lost it, while another one runs the message under the key.
+  -- The message of a task that runs, and publishes itself once more (a retry), takes the key along; but only by the lease that
+  -- holds the message which has it: where the publisher's was lost, or has published a retry before, another runs under the key.
   local continues = m.mode == 'continue' and is_held and base_name(q, holder) == m.id
-  if not holder or victim == holder or continues and redis.call('HEXISTS', q .. LOST, holder) == 0 then
+  continues = continues and string.match(redis.call('HGET', q .. HOLDER, holder) or '', '^%d+') == m.lease
+  if not holder or victim == holder or continues then
     give_key(q, m.key, name, m.about)
     place(q, lane, name, m.due, m.step)
   else

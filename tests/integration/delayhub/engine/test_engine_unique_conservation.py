@@ -51,10 +51,11 @@ class UniqueConservation(RuleBasedStateMachine):
         if self.leases:
             lease = data.draw(st.sampled_from(self.leases))
             key = self._key_of(lease.id)
-            self._offer(lease.id.partition("#")[0], key, WhenTaken.CONTINUE, later=later, is_canvas=False)
+            name = lease.id.partition("#")[0]
+            self._offer(name, key, WhenTaken.CONTINUE, later=later, is_canvas=False, continued=lease.token)
 
-    def _offer(self, name: str, key: str, mode: WhenTaken, *, later: bool, is_canvas: bool) -> None:
-        unique = UniqueKey(key=key, when_taken=mode, is_canvas=is_canvas)
+    def _offer(self, name: str, key: str, mode: WhenTaken, *, later: bool, is_canvas: bool, continued: int = 0) -> None:
+        unique = UniqueKey(key=key, when_taken=mode, is_canvas=is_canvas, continued=continued)
 
         found = offer(self.queue, Entry(name, FAR if later else 0, key.encode()), unique)
 

@@ -145,19 +145,6 @@ def test_a_key_for_a_time_ends_with_it_and_not_with_its_message(
     assert outcome(queue, "d", until=Until.TIME, milliseconds=1500) == ("added", "d")
 
 
-def test_a_retry_takes_the_key_along_and_its_original_does_not_free_it(queue: DelayQueue) -> None:
-    put(queue, "a")
-    [original] = claimed(queue)
-
-    retry = offer(queue, Entry("a", payload=b"again"), UniqueKey(key="k", when_taken=WhenTaken.CONTINUE))
-    queue.acknowledge([original])
-
-    assert retry[:2] == ("added", "a#1")
-    assert outcome(queue, "b") == ("refused", "a")
-    queue.acknowledge(claimed(queue))
-    assert left(queue) == []
-
-
 def test_a_step_of_a_chain_that_is_published_twice_waits_for_itself(queue: DelayQueue) -> None:
     put(queue, "a")
     claimed(queue)
@@ -166,19 +153,6 @@ def test_a_step_of_a_chain_that_is_published_twice_waits_for_itself(queue: Delay
 
     assert again[:2] == ("follows", "a#1")
     assert claimed(queue) == []
-
-
-def test_an_original_that_comes_back_waits_for_the_retry_that_it_published(queue: DelayQueue) -> None:
-    put(queue, "a")
-    claimed(queue, lease_ms=0)
-    offer(queue, Entry("a", payload=b"again"), UniqueKey(key="k", when_taken=WhenTaken.CONTINUE))
-
-    [retry] = claimed(queue)
-    assert retry.id == "a#1"
-    assert claimed(queue) == []
-
-    queue.acknowledge([retry])
-    assert [lease.id for lease in claimed(queue)] == ["a"]
 
 
 def test_what_may_not_be_refused_waits_and_goes_one_after_the_other(queue: DelayQueue, now_ms: Now) -> None:
@@ -244,21 +218,6 @@ def test_a_dead_message_has_no_key_and_a_redrive_takes_it_again_or_is_refused(qu
     assert queue.redrive(["a"]) == 1
 
     assert outcome(queue, "c") == ("refused", "a")
-
-
-def test_a_retry_of_one_that_lost_its_lease_waits_for_the_one_that_runs(queue: DelayQueue) -> None:
-    put(queue, "a", "continue")
-    (lost,) = claimed(queue, lease_ms=0)
-    (held,) = claimed(queue)
-
-    again = offer(queue, Entry("a", payload=b"<again>"), UniqueKey(key="k", when_taken=WhenTaken.CONTINUE))
-
-    assert again[:2] == ("follows", "a#1")
-    assert queue.acknowledge([lost]) == 0  # the work is done, and the key stays with the one that runs
-    assert claimed(queue) == []
-
-    queue.acknowledge([held])
-    assert [lease.id for lease in claimed(queue)] == ["a#1"]
 
 
 def test_a_message_that_expired_while_it_waits_has_no_key(queue: DelayQueue, now_ms: Now) -> None:
