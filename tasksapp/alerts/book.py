@@ -68,10 +68,6 @@ class AlertBook:
                 events.append(Event(What.OVER, alert))
         return events
 
-    def has_open(self) -> bool:
-        """Whether anything was wrong when it was last brought up to date. Raises what the database raises."""
-        return Alert.objects.using(self._using).filter(ended_at=None).exists()
-
     def purge(self, *, now: datetime) -> None:
         """Deletes what is old. Raises what the database raises."""
         with transaction.atomic(using=self._using):

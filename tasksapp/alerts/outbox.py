@@ -40,11 +40,6 @@ def put(messages: Iterable[Composed], *, now: datetime, using: str) -> int:
     return count
 
 
-def is_any_due(*, using: str) -> bool:
-    """Whether :func:`send_due` would find something. Raises what the database raises."""
-    return AlertMessage.objects.using(using).filter(next_at__lte=timezone.now()).exists()
-
-
 def send_due(*, using: str, now: datetime | None = None) -> int:
     """Sends what is due; how many were sent. Raises what the database raises.
 

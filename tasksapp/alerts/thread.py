@@ -88,8 +88,8 @@ class WatchThreads:
             try:
                 turn = self._watch.run_once()
                 held = turn.held
-                # Asked here, where there is a connection: the sender would make one for each look.
-                if held and outbox.is_any_due(using=self._watch.using):
+                # The sender itself would make a connection for each look.
+                if turn.has_messages:
                     self._wake.set()
                 return turn
             finally:

@@ -20,7 +20,7 @@ from delayhub.clock import Clock, now_by
 from delayhub.engine.keys import watcher
 from delayhub.errors import OptionError
 from tasksapp.alerts import outbox
-from tasksapp.alerts.book import AlertBook, names_of
+from tasksapp.alerts.book import AlertBook, Event, names_of
 from tasksapp.alerts.composer import compose
 from tasksapp.alerts.conditions import (
     AFTER_OUTAGE,
@@ -28,11 +28,13 @@ from tasksapp.alerts.conditions import (
     CONFIRM_AFTER_OUTAGE,
     Judgement,
     biz_type_judgement,
+    biz_type_work,
     site_judgement,
 )
 from tasksapp.alerts.database_outage import DatabaseOutage
 from tasksapp.conf import options
 from tasksapp.models import AlertWatch, BizType
+from tasksapp.sql.alert_work import AlertWork
 from tasksapp.stats.delivery_health import DeliveryState, delivery_health
 from tasksapp.timers.broker import timer_prefix
 from tasksapp.timers.lanes import watched, watched_lane
@@ -55,12 +57,12 @@ class Turn:
     Args:
         held: whether this process had the seat; without it, it did nothing.
         told: what is said to owners, in words for the log.
-        messages: how many messages wait to be sent.
+        has_messages: whether messages are to be sent.
     """
 
     held: bool
     told: tuple[str, ...] = ()
-    messages: int = 0
+    has_messages: bool = False
 
 
 class Watch:
@@ -94,21 +96,19 @@ class Watch:
             self.outage.note_answer(now=now)
         if not held:
             return Turn(held=False)
-        biz_types = list(BizType.objects.using(self.using).select_related("tenant").order_by("id"))
-        judgement = self._judge(biz_types, now=now)
+        work = biz_type_work(now=now, using=self.using)
+        judgement = self._judge(work, now=now)
         if self._purge_at is None or now >= self._purge_at:
             self._book.purge(now=now)
             self._purge_at = now + PURGE_EVERY
-        # Mostly nothing is wrong and nothing was: one statement in the place of a transaction.
-        if not judgement.conditions and not self._book.has_open():
-            return Turn(held=True)
+        if not judgement.conditions and not work.has_open:
+            return Turn(held=True, has_messages=work.has_messages)
         with transaction.atomic(using=self.using):
             events = self._book.apply(judgement, now=now)
-            known = {biz_type.pk: biz_type for biz_type in biz_types}
-            count = outbox.put(compose(events, known, now=now), now=now, using=self.using) if events else 0
+            count = self._put(events, now=now) if events else 0
         for name in names_of(events):
             logger.warning("alert %s", name, extra={"action": "alert"})
-        return Turn(held=True, told=tuple(names_of(events)), messages=count)
+        return Turn(held=True, told=tuple(names_of(events)), has_messages=work.has_messages or count > 0)
 
     def note_away(self) -> bool:
         """One turn without the database: whether its owner was told of that."""
@@ -122,15 +122,20 @@ class Watch:
         """The present, by the clock of this process."""
         return now_by(self._clock)
 
-    def _judge(self, biz_types: Sequence[BizType], *, now: datetime) -> Judgement:
-        if not biz_types:
+    def _put(self, events: Sequence[Event], *, now: datetime) -> int:
+        biz_types = BizType.objects.using(self.using).select_related("tenant")
+        known = biz_types.in_bulk({event.alert.biz_type_id for event in events})
+        return outbox.put(compose(events, known, now=now), now=now, using=self.using)
+
+    def _judge(self, work: AlertWork, *, now: datetime) -> Judgement:
+        if not work.revisions:
             return Judgement()  # a site without biz types delivers nothing
         health = delivery_health()
         if health.state is DeliveryState.REDIS_AWAY:
             self._redis_away_at = now
         was_away = self._redis_away_at is not None and now - self._redis_away_at < AFTER_OUTAGE
         site = site_judgement(health, confirm=CONFIRM_AFTER_OUTAGE if was_away else CONFIRM)
-        return site | biz_type_judgement(biz_types, now=now, using=self.using) if health.is_ok else site
+        return site | biz_type_judgement(work, now=now, using=self.using) if health.is_ok else site
 
 
 class Seat:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -11,7 +10,7 @@ from django.db import connections
 
 from tasksapp.models import Operation, Transition
 from tasksapp.sql.biz_type_revision import COLUMN
-from tasksapp.sql.driver.single_statement import SingleStatement, may_be_single
+from tasksapp.sql.driver.look import Look, is_so
 
 _PENDING, _RUNNING = Transition.CLAIM.source, Transition.LOSE.source
 _OPEN = ", ".join(
@@ -40,21 +39,17 @@ SELECT b.id, {{revision}}, {{size}},
     EXISTS (SELECT 1 FROM delayhub_operation o WHERE o.state IN ({_OPEN}))
 FROM delayhub_biz_type b
 """  # noqa: S608  our own constants
-_NUMBERED = {"after": "$1", "until": "$2", "overdue": "$3", "now": "$4"}
-_NAMED = {name: f"%({name})s" for name in _NUMBERED}
-_ON_POSTGRESQL = {"revision": f"b.{COLUMN}", "size": "pg_relation_size('delayhub_job')"}
-_BY_LIBPQ = SingleStatement(_LOOK.format(**_ON_POSTGRESQL, **_NUMBERED))
-_BY_CURSOR = {
-    "postgresql": _LOOK.format(**_ON_POSTGRESQL, **_NAMED),
-    "other": _LOOK.format(revision="NULL", size="0", **_NAMED),
-}
+_TIMER_WORK = Look(
+    _LOOK,
+    moments=("after", "until", "overdue", "now"),
+    postgresql={"revision": f"b.{COLUMN}", "size": "pg_relation_size('delayhub_job')"},
+    other={"revision": "NULL", "size": "0"},
+)
 #: A plan is kept until the table has twice as many bytes, and so many more: one that was made for an empty table reads
 #: all of the table, once for each biz type, until PostgreSQL makes statistics.
 _KEPT_BYTES = 256 * 1024
 #: The fewest bytes that the table had since the plan of a connection of the driver was made.
 _sizes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-#: Before all times, as the databases compare them.
-_EVER = {"postgresql": "-infinity", "other": ""}
 
 
 class TimerWork(NamedTuple):
@@ -95,8 +90,11 @@ def timer_work(
         overdue_since: pending rows that should have run by then are overdue.
         using: the database.
     """
-    rows = _rows({"after": after, "until": until, "overdue": overdue_since, "now": now}, using=using)
-    flags = [[value in {True, "t"} for value in row[3:]] for row in rows]
+    connection = connections[using]
+    rows = _TIMER_WORK.rows(connection, after=after, until=until, overdue=overdue_since, now=now)
+    if connection.vendor == "postgresql":
+        _keep_plan(connection, table_bytes=int(rows[0][2]) if rows else 0)
+    flags = [[is_so(value) for value in row[3:]] for row in rows]
     return TimerWork(
         until,
         {int(row[0]): None if row[1] is None else int(row[1]) for row in rows},
@@ -107,26 +105,10 @@ def timer_work(
     )
 
 
-def _rows(values: dict[str, datetime | None], *, using: str) -> Sequence[Sequence[Any]]:
-    connection = connections[using]
-    dialect = "postgresql" if connection.vendor == "postgresql" else "other"
-    if may_be_single(connection):
-        found = _BY_LIBPQ.rows(connection, [_EVER[dialect] if value is None else value for value in values.values()])
-        _keep_plan(connection, table_bytes=int(found[0][2] or 0) if found else 0)
-        return found
-    adapt = connection.ops.adapt_datetimefield_value
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _BY_CURSOR[dialect],
-            {name: _EVER[dialect] if value is None else adapt(value) for name, value in values.items()},
-        )
-        return list(cursor.fetchall())
-
-
 def _keep_plan(connection: Any, *, table_bytes: int) -> None:
     driver = connection.connection
     fewest = min(_sizes.get(driver, table_bytes), table_bytes)
     if table_bytes > 2 * fewest + _KEPT_BYTES:
-        _BY_LIBPQ.forget(connection)
+        _TIMER_WORK.forget(connection)
         fewest = table_bytes
     _sizes[driver] = fewest
