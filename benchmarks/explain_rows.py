@@ -104,10 +104,10 @@ def fill(rows: int, *, biz_types: int) -> float:
 
 
 def fill_one(rows: int, *, idle: int = 20) -> Iterator[tuple[str, list[Any]]]:
-    """Gives one paused biz type so many overdue jobs, and so many others none; both times it says what to look at.
+    """Gives one paused biz type so many overdue jobs, and so many others none; each time it says what to look at.
 
-    Yields what the statistics know, and the idle biz types: first right after the import, when statistics are of a time
-    at which each had a few jobs, and then after ANALYZE.
+    Yields what the table is, and the biz types, the full one first: an empty table; that after an import, without
+    statistics; after an import, when they are of a time at which each had a few jobs; and after ANALYZE.
     """
     from django.db import connection
 
@@ -116,17 +116,22 @@ def fill_one(rows: int, *, idle: int = 20) -> Iterator[tuple[str, list[Any]]]:
     address = "http://127.0.0.1/hook"
     full = BizType.objects.create(code="full", url=address, paused_until=timezone.now() + timedelta(days=1))
     others = [BizType.objects.create(code=f"idle.{number}", url=address) for number in range(idle)]
+    both = [full, *others]
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE delayhub_job SET (autovacuum_enabled = off)")
         cursor.execute("TRUNCATE delayhub_job CASCADE")
-        for biz_type in (full, *others):
+        yield "empty", both
+        cursor.execute(_OVERDUE, {"biz_type": full.pk, "rows": rows})
+        yield "imported into a new table", both
+        cursor.execute("TRUNCATE delayhub_job CASCADE")
+        for biz_type in both:
             cursor.execute(_OVERDUE, {"biz_type": biz_type.pk, "rows": 30})
         cursor.execute("ANALYZE delayhub_job")
         cursor.execute("DELETE FROM delayhub_job")
         cursor.execute(_OVERDUE, {"biz_type": full.pk, "rows": rows})
-        yield "right after an import", others
+        yield "imported, statistics are old", both
         cursor.execute("ANALYZE delayhub_job")
-        yield "after ANALYZE", others
+        yield "after ANALYZE", both
 
 
 def fill_pulses() -> None:

@@ -182,7 +182,12 @@ def test_what_is_run_often_uses_an_index(database: str) -> None:
     assert len(found["ms"]) >= 12
     assert len(found["pages"]) >= 40
     assert max(page["statements"] for page in found["pages"].values()) <= 12
-    assert [len(each) >= 9 for each in found["ms, idle"].values()] == [True, True]
+    by_state = found["ms by state"]
+    assert len(by_state["empty: prepared"]) == 7
+    for state in ("imported into a new table", "imported, statistics are old", "after ANALYZE"):
+        assert len(by_state[f"{state}: prepared"]) == 7
+        for whose in ("full", "idle"):
+            assert len(by_state[f"{state}: {whose}"]) >= 17
 
 
 @pytest.mark.nightly

@@ -198,6 +198,17 @@ def test_it_is_known_whether_a_biz_type_has_jobs_before_statistics_are(
     assert used <= {"delayhub_job_finished", "delayhub_job_pending", "delayhub_job_running", "delayhub_job_died"}
 
 
+def test_jobs_that_run_are_looked_for_among_those_alone_before_there_are_statistics(biz_type: BizType) -> None:
+    """As after an import into a new site: all that the biz type had was read, 67 ms where it had 50 000 jobs."""
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE delayhub_job CASCADE")
+        cursor.execute(_ROWS, {"biz_type": biz_type.id})
+
+    used = scans(lambda: has_jobs_in(Status.RUNNING, biz_type.id, using="default"))
+
+    assert used == {"delayhub_job_running"}
+
+
 def test_lost_leases_are_found_without_reading_the_others(full_table: BizType) -> None:
     then = timezone.now() - timedelta(days=13)
 

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import ProgrammingError, connection, transaction
 
+from tasksapp.sql.driver import prepared as prepared_statements
 from tasksapp.sql.driver.prepared import PreparedStatement, StatementByIds
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
@@ -88,6 +89,40 @@ def test_a_plan_that_no_longer_fits_the_table_is_given_up() -> None:
     run("ALTER TABLE planned ADD COLUMN b int")
 
     assert statement.rows(connection, {"least": 1}) == [(1, None)]
+
+
+def test_a_plan_that_takes_long_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after an import: a plan that was made while the table was empty reads all of it."""
+    run("CREATE TEMPORARY TABLE filled (id bigint PRIMARY KEY, word text)")
+    statement = PreparedStatement(
+        "SELECT word FROM filled WHERE id = ANY(ARRAY[%(a)s, %(b)s])", dict.fromkeys("ab", "bigint")
+    )
+    for _ in range(8):
+        assert statement.rows(connection, {"a": 1, "b": 2}) == []
+    before = run("SELECT prepare_time FROM pg_prepared_statements")
+    run("INSERT INTO filled SELECT n, 'w' FROM generate_series(1, 100) AS n")
+
+    monkeypatch.setattr(prepared_statements, "SLOW_SECONDS", -1.0)
+    assert statement.rows(connection, {"a": 1, "b": 2}) == [("w",), ("w",)]
+    assert prepared() == 0
+    monkeypatch.undo()
+    for _ in range(2):
+        assert statement.rows(connection, {"a": 1, "b": 2}) == [("w",), ("w",)]
+
+    assert run("SELECT prepare_time FROM pg_prepared_statements") > before
+
+
+def test_a_run_that_takes_long_is_no_error_where_a_pooler_has_changed_the_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    statement = PreparedStatement("SELECT %(n)s, (SELECT count(*) FROM pg_prepared_statements)", {"n": "bigint"})
+    for _ in range(2):
+        statement.rows(connection, {"n": 1})
+    monkeypatch.setattr(prepared_statements, "SLOW_SECONDS", -1.0)
+    monkeypatch.setattr(statement, "_name", "a_name_that_is_not_there")
+
+    assert statement.rows(connection, {"n": 1}) == [(1, 1)]
+    assert statement.rows(connection, {"n": 1}) == [(1, 1)]
 
 
 def test_an_error_of_the_statement_is_raised() -> None:
