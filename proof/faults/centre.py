@@ -166,7 +166,7 @@ class Centre(Staff):
 
     # ------------------------------------------------------------ its jobs
 
-    def publish(self) -> None:
+    def begin(self) -> None:
         """Posts half of the jobs, and begins to post the others. Only those count whose POST was answered."""
         self._post(0, ITEMS // 2)
         self.caller = self._forked(self._post_the_others, "caller.log")

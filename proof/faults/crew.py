@@ -133,6 +133,11 @@ class Crew(Staff):
             )  # fmt: skip
         self.workers.append(process.pid)
 
+    def begin(self) -> None:
+        """Publishes, while workers stand still: so most is to run when the fault comes, on a busy machine too."""
+        with self.standing_still():
+            self.publish()
+
     def publish(self, count: int = ITEMS) -> Collection[int]:
         """Publishes tasks, every other one for later; the numbers of those whose publish the broker has answered."""
         before = self.published.keys() | self.cancelled.keys()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,15 +45,19 @@ class Row:
     kind: Callable[..., Any] = Crew
 
     def played(self, folder: Path, broker: str, *, seed: int) -> dict[str, Any]:
-        """The figures of one run."""
+        """The figures of one run. Raises NoFault where it never came to that."""
         kind = RivalCrew if broker == "valkey" else self.kind
-        with kind(folder, broker, seed=seed, **self.crew) as crew:
-            crew.publish()
-            crew.wait_for_some()
-            crew.cancel_some()
-            to_run = len(crew.to_run())
+        with contextlib.ExitStack() as ending:
+            try:
+                crew = ending.enter_context(kind(folder, broker, seed=seed, **self.crew))
+                crew.begin()
+                crew.wait_for_some()
+                crew.cancel_some()
+                to_run = len(crew.to_run())
+            except Exception as error:
+                raise NoFault(repr(error)) from error
             if to_run < LEAST_TO_RUN:
-                raise TooLate(f"{to_run} were still to run when the fault came")
+                raise NoFault(f"{to_run} were still to run")
             self.deed(crew)
             return {**crew.judged(), "to_run": to_run}
 
@@ -66,5 +71,5 @@ class Row:
         return not any(figures.get(name, 0) for name in self.none)
 
 
-class TooLate(Exception):
-    """So much had run before the fault that it could do no harm: as on a machine that is busy with other work."""
+class NoFault(Exception):
+    """A run never came to its fault, or so late that it could do no harm: as on a machine that is busy."""

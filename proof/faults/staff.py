@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psutil
@@ -44,6 +45,17 @@ class Staff:
         """A child of a pool dies by kill -9."""
         children = psutil.Process(self.chance.choice(self.workers)).children()
         self.chance.choice(children).kill()
+
+    @contextlib.contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """All workers stand still for as long as the block lasts."""
+        for worker in self.workers:
+            os.killpg(worker, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for worker in self.workers:
+                os.killpg(worker, signal.SIGCONT)
 
     def stop_a_worker(self) -> None:
         """A worker stands still beyond its lease, and goes on."""

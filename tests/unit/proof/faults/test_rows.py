@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any, Self
+
 import pytest
 
 from proof.faults.figures import figures
 from proof.faults.kept import added_up, runs_of
-from proof.faults.row import Row
+from proof.faults.row import NoFault, Row
 from proof.faults.rows import ROWS
 
 NOTHING = {**added_up([]), "broker": "delayhub"}
@@ -45,3 +48,60 @@ def test_a_promise_of_once_is_broken_by_what_runs_twice() -> None:
     assert {row.name for row in ROWS if "once" in row.promise or "none twice" in row.promise} == {
         row.name for row in once
     }
+
+
+class Idle:
+    """A crew that does nothing, and has so many tasks to run when the fault comes."""
+
+    waiting = 10
+
+    def __init__(self, folder: Path, broker: str, *, seed: int) -> None:
+        self.did: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to end."""
+
+    def begin(self) -> None:
+        self.did.append("begin")
+
+    def wait_for_some(self) -> None:
+        self.did.append("wait")
+
+    def cancel_some(self) -> None:
+        self.did.append("cancel")
+
+    def to_run(self) -> set[int]:
+        return set(range(self.waiting))
+
+    def judged(self) -> dict[str, Any]:
+        return {"did": self.did}
+
+
+class Done(Idle):
+    waiting = 9
+
+
+class Broken(Idle):
+    def begin(self) -> None:
+        raise OSError("the port is taken")
+
+
+def of(kind: type[Idle]) -> Row:
+    return Row("row", "what", "promise", lambda crew: crew.did.append("fault"), kind=kind)
+
+
+def test_a_fault_comes_when_some_have_run_and_finds_enough_to_harm(tmp_path: Path) -> None:
+    found = of(Idle).played(tmp_path, "delayhub", seed=1)
+
+    assert found == {"did": ["begin", "wait", "cancel", "fault"], "to_run": 10}
+
+
+@pytest.mark.parametrize(("kind", "why"), [(Done, "9 were still to run"), (Broken, "the port is taken")])
+def test_a_run_that_finds_too_little_or_never_comes_to_its_fault_says_so(
+    kind: type[Idle], why: str, tmp_path: Path
+) -> None:
+    with pytest.raises(NoFault, match=why):
+        of(kind).played(tmp_path, "delayhub", seed=1)
