@@ -11,8 +11,7 @@ from typing import Any, Self
 import redis
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
-from delayhub.local.redis_server import RedisServer, free_port
-from delayhub.local.server_program import find_redis_server, redis_version
+from delayhub.local.redis_server import RedisServer, find_redis_server, free_port, redis_version
 from tests.waiting import wait_until
 
 #: Milliseconds after which the others call a node failed.

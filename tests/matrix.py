@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from delayhub.local.server_program import NAMES, redis_version
+from delayhub.local.redis_server import NAMES, redis_version
 from tests.repository import ROOT
 
 FOLDER = ROOT / "var" / "matrix"

@@ -24,8 +24,7 @@ import redis
 import requests
 import yaml
 
-from delayhub.local.redis_server import free_port
-from delayhub.local.server_program import find_redis_server
+from delayhub.local.redis_server import find_redis_server, free_port
 from delayhub.local.service import Service
 from tests.integration.tasksapp.receiver import Receiver
 from tests.own_postgres import OwnPostgres

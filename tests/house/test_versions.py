@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from delayhub.extras import BOUNDS
-from delayhub.local.server_program import OLDEST
+from delayhub.local.redis_server import OLDEST
 from tests.matrix import ROWS, Row, cells
 from tests.repository import ROOT
 

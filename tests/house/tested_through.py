@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 TESTED_THROUGH = {
-    "delayhub/cli/every_site.py": ("tests/integration/delayhub/cli/test_main.py", "every_site is asked there"),
     "delayhub/engine/timer_claim.py": (
         "tests/integration/delayhub/engine/test_timer_lane.py",
         "a lane's claims are made and read by it",
@@ -54,7 +53,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/api/claims/test_views.py",
         "pullers claim over HTTP, and their claims end there",
     ),
-    "tasksapp/biz_types/pullers.py": ("tests/integration/tasksapp/biz_types/test_holds.py", "what holds due jobs"),
     **{
         f"delayhub/cli/{module}.py": ("tests/integration/delayhub/cli/test_main.py", "typed commands show what it does")
         for module in (
@@ -133,10 +131,6 @@ TESTED_THROUGH = {
         )
         for module in ("record", "transfer_key")
     },
-    "tasksapp/transfer/snapshot.py": (
-        "tests/integration/tasksapp/transfer/test_exporter.py",
-        "what changes while an export is written is not in it",
-    ),
     **{
         f"tasksapp/management/{module}.py": (
             "tests/integration/tasksapp/management/commands/test_export_jobs.py",
@@ -158,10 +152,6 @@ TESTED_THROUGH = {
     "tasksapp/admin/frame/own_request.py": (
         "tests/integration/tasksapp/admin/series/test_series_admin.py",
         "the fields are typed there, and shown",
-    ),
-    "tasksapp/admin/frame/page_entry.py": (
-        "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
-        "who may see a page, and where it is listed, shows on the pages",
     ),
     "delayhub/transport/kombu_versions.py": (
         "tests/unit/delayhub/transport/test_transport_contract.py",
@@ -203,17 +193,9 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/api/http/test_problem_schema.py",
         "the schema has BizTypeRequest and the others, with their examples",
     ),
-    "tasksapp/api/openapi/words.py": (
-        "tests/integration/tasksapp/api/openapi/test_document.py",
-        "the document has the tags, and no other operation",
-    ),
     "tasksapp/api/stats/representation.py": (
         "tests/integration/tasksapp/api/stats/test_views.py",
         "the views show the numbers: stats, issues, forecasts",
-    ),
-    "tasksapp/api/biz_types/sample.py": (
-        "tests/integration/tasksapp/api/biz_types/test_secrets.py",
-        "the view shows a sample's answer",
     ),
     "tasksapp/api/operations/requests.py": (
         "tests/integration/tasksapp/api/operations/test_views.py",

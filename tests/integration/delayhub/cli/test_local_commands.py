@@ -73,7 +73,7 @@ def test_a_data_folder_in_use_is_a_sentence(command: str, tmp_path: Path, capsys
 def test_a_machine_without_redis_is_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("delayhub.local.server_program.candidates", list)
+    monkeypatch.setattr("delayhub.local.redis_server.candidates", list)
 
     assert main(["up", "--data", str(tmp_path)]) == 1
     assert "no Redis or Valkey server of version 6.2 or newer" in capsys.readouterr().err

