@@ -20,7 +20,7 @@ from delayhub.secrecy import Secrecy
 from tasksapp import conf
 from tasksapp.delivery.own_request import OwnRequest
 from tasksapp.models import AlertMessage, ApiKey
-from tasksapp.models.column_secrecy import marked_columns, sealed_texts
+from tasksapp.models.columns import marked_columns, sealed_texts
 from tasksapp.models.encrypted_text import seal
 
 _numbers = itertools.count(1)

@@ -24,7 +24,7 @@ from tasksapp.access.shown_text import shown_text
 from tasksapp.delivery.own_request import read_own_request, shown_own_request
 from tasksapp.delivery.readable_bytes import text_of
 from tasksapp.models import AuditEntry
-from tasksapp.models.column_secrecy import secrecy_of_column
+from tasksapp.models.columns import secrecy_of_column
 
 #: A reason of a person keeps so many characters.
 REASON_LENGTH = 500

@@ -6,7 +6,7 @@ from yarl import URL
 
 from delayhub.secrecy import NOT_SHOWN, Secrecy, host_of
 from tasksapp.delivery.sent_request import shown_address
-from tasksapp.models.column_secrecy import secrecy_of_column
+from tasksapp.models.columns import secrecy_of_column
 
 
 def shown_text(column: str, text: str) -> str:

@@ -13,7 +13,7 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 
 from tasksapp import models
-from tasksapp.admin.frame.page_entry import CeleryQueue, System
+from tasksapp.admin.frame.own_page import CeleryQueue, System
 
 if TYPE_CHECKING:
     from tasksapp.admin.alerts.alert_admin import AlertAdmin

@@ -17,8 +17,7 @@ from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import VIEW_QUEUES, VIEW_SYSTEM
 from tasksapp.admin.frame.fragments import DASH, address, badge, duration, local_time, number, quiet, time_away
-from tasksapp.admin.frame.own_page import own_page
-from tasksapp.admin.frame.page_entry import PageEntry
+from tasksapp.admin.frame.own_page import PageEntry, own_page
 from tasksapp.queues.system.report import system_report
 from tasksapp.queues.system.section import Column, Section, Unit, Value
 

@@ -9,8 +9,7 @@ from tasksapp.api.biz_types.public_keys import public_keys
 from tasksapp.api.http.problem_pages import problem_page
 from tasksapp.api.http.problems import nothing_there
 from tasksapp.api.jobs.business_key_views import key_address
-from tasksapp.api.openapi.docs_page import docs_page
-from tasksapp.api.openapi.views import SchemaViews
+from tasksapp.api.openapi.views import SchemaViews, docs_page
 
 #: Names are reversed as ``delayhub:job-list``, so that they are none of the host project's.
 app_name = "delayhub"

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import ceil
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from delayhub.clock import due_ms
+from delayhub.clock import due_ms, moment
 from delayhub.engine import KeyCounts
 from tasksapp.biz_types.breaker import Breaker, breakers_of
-from tasksapp.biz_types.pullers import without_puller
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, PausedKey
 from tasksapp.timers.lanes import brisk_lane, tried
+
+#: A puller waits for half a minute at most and asks again; one that is run every minute asks that often.
+SILENCE = timedelta(minutes=2)
 
 
 def holds(biz_types: Iterable[BizType], *, now: datetime) -> dict[str, str]:
@@ -161,3 +163,28 @@ def _limit(counts: KeyCounts, biz_type: BizType, *, now_ms: int) -> str:
 
 def _time(moment: datetime) -> str:
     return f"{timezone.localtime(moment):%Y-%m-%d %H:%M:%S %Z}"
+
+
+def without_puller(biz_types: Iterable[BizType]) -> dict[str, datetime | None]:
+    """By queue, those that are pulled and for which no puller has asked lately: since when, None for never.
+
+    Empty where Redis does not answer; it is asked once.
+    """
+    pulled = [biz_type for biz_type in biz_types if biz_type.is_pulled]
+    if not pulled:
+        return {}
+    lanes = [brisk_lane(biz_type.timer_lane) for biz_type in pulled]
+
+    def ask() -> dict[str, datetime | None]:
+        with lanes[0].client.pipeline(transaction=False) as pipeline:
+            pipeline.time()
+            pipeline.mget([lane.keys.claimed for lane in lanes])
+            (seconds, micros), asked = pipeline.execute()
+        now = moment(seconds * 1000 + micros // 1000)
+        last = {
+            biz_type.queue: None if at_ms is None else moment(int(at_ms))
+            for biz_type, at_ms in zip(pulled, asked, strict=True)
+        }
+        return {queue: at for queue, at in last.items() if at is None or now - at > SILENCE}
+
+    return tried(ask, action="look") or {}

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from tasksapp.biz_types.validation import origin_of
 from tasksapp.delivery.callback import Target
+from tasksapp.delivery.host_patterns import may_lead_to
+from tasksapp.delivery.own_request import OwnRequest, read_own_request
+from tasksapp.delivery.request_url import BadUrl, request_url
 from tasksapp.models import BizType
+from tasksapp.models.encrypted_text import open_sealed
+
+_AUTHORIZATION = "authorization"
 
 
 def target_of(biz_type: BizType, *, now: datetime) -> Target:
@@ -69,3 +77,59 @@ def _authorization(biz_type: BizType) -> str:
         case BizType.Auth.BEARER:
             return f"Bearer {biz_type.auth_secret}"
     return ""
+
+
+class GivenForAnotherHost(Exception):
+    """The job's secret headers were given for a host to which its callbacks do not go any more."""
+
+
+@lru_cache(maxsize=1024)
+def own_target(target: Target, request: str, *, hosts: str) -> Target:
+    """Where a job's callback goes, and how.
+
+    The biz type's own credentials go to its own scheme, host and port only.
+
+    Args:
+        target: that of its biz type.
+        request: what the job's row has of its own.
+        hosts: where its biz type lets jobs lead.
+
+    Raises SecretUnreadable where a header cannot be decrypted, GivenForAnotherHost where it may not be sent.
+    """
+    own = read_own_request(request)
+    url = own.url or target.url
+    if own.url and (refusal := _refusal(own.url, hosts=hosts)):
+        return replace(target, url=own.url, host=urlsplit(own.url).netloc, refusal=refusal, is_elsewhere=True)
+    is_same = origin_of(url) == origin_of(target.url)
+    headers = _headers(target, own, origin=origin_of(url))
+    authorization = headers.pop(_AUTHORIZATION, ("", target.authorization if is_same else ""))[1]
+    return replace(
+        target,
+        url=url,
+        host=urlsplit(url).netloc,
+        headers=tuple(headers.values()),
+        # Those of the job are shown by their names, as the job itself shows them.
+        unshown=target.unshown - {name.lower() for name in own.headers},
+        content_type=own.content_type or target.content_type,
+        authorization=authorization,
+        # The lease of its claim is as long as the biz type's timeout asks for.
+        timeout_seconds=min(own.timeout_seconds or target.timeout_seconds, target.timeout_seconds),
+        is_elsewhere=not is_same,
+    )
+
+
+def _headers(target: Target, own: OwnRequest, *, origin: str) -> dict[str, tuple[str, str]]:
+    """By name in lower case, the headers of the biz type with those of the job in their place."""
+    if own.sealed and own.origin != origin:
+        raise GivenForAnotherHost(f"{', '.join(own.sealed)} of the job: given for {own.origin}, not for {origin}")
+    opened = {name: open_sealed(sealed) for name, sealed in own.sealed.items()}
+    given = [*target.headers, *own.headers.items(), *opened.items()]
+    return {name.lower(): (name, value) for name, value in given}
+
+
+def _refusal(url: str, *, hosts: str) -> str:
+    try:
+        parsed = request_url(url)
+    except BadUrl as error:
+        return f"the job's URL: {error}"
+    return "" if may_lead_to(parsed, hosts=hosts) else f"its biz type does not let jobs lead to {parsed.host}"

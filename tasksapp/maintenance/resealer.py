@@ -11,7 +11,7 @@ from django.db import transaction
 
 from tasksapp.delivery.own_request import read_own_request
 from tasksapp.models import BizType, Job, Series
-from tasksapp.models.column_secrecy import sealed_texts
+from tasksapp.models.columns import sealed_texts
 from tasksapp.models.encrypted_text import SecretUnreadable, is_newest, open_sealed, reseal
 
 #: Jobs that one statement looks at, and those that one transaction changes.

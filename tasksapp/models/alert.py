@@ -8,7 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from delayhub.secrecy import Secrecy
-from tasksapp.models.column_secrecy import marked
+from tasksapp.models.columns import marked
 
 
 class AlertKind(models.TextChoices):

@@ -14,10 +14,9 @@ from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import TenantChanged
 from tasksapp.models import UNTIL_RESUMED, ApiKey, Attempt, BizType, Job, Status, Tenant
 from tasksapp.models.api_key import MOVING
-from tasksapp.transfer.exporter import CARRIED, Exporter
+from tasksapp.transfer.exporter import CARRIED, Exporter, snapshot
 from tasksapp.transfer.importer import IMPORTED, MOVED
 from tasksapp.transfer.record import KINDS
-from tasksapp.transfer.snapshot import snapshot
 from tasksapp.transfer.transfer_key import TransferKey
 
 Row = TypeVar("Row", bound=models.Model)

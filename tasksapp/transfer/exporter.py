@@ -7,14 +7,14 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from django.db import models
+from django.db import connections, models, transaction
 from django.utils import timezone
 
 from tasksapp.models import BizType, Series, Status, Tenant
 from tasksapp.transfer.record import KINDS, Names, record_of
-from tasksapp.transfer.snapshot import snapshot
 from tasksapp.transfer.transfer_key import TransferKey
 
 #: The version of the format.
@@ -103,3 +103,24 @@ class Exporter:
 
 def _line(record: dict[str, Any]) -> str:
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+@contextmanager
+def snapshot(*, using: str, read_only: bool = False) -> Iterator[None]:
+    """Within the block all that is read is of one moment; within another transaction it is that one's.
+
+    What the block changes, and another transaction changed meanwhile, ends it with an OperationalError of PostgreSQL.
+    SQLite has one writer at a time, and its readers have snapshots anyway.
+
+    Args:
+        using: the database.
+        read_only: whether the block only reads.
+    """
+    connection = connections[using]
+    is_outermost = not connection.in_atomic_block
+    with transaction.atomic(using=using):
+        if is_outermost and connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                level = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+                cursor.execute(f"{level}, READ ONLY" if read_only else level)
+        yield

@@ -18,7 +18,7 @@ from django.utils.timezone import is_naive
 from tasksapp.delivery.own_request import read_own_request
 from tasksapp.errors import InvalidExport
 from tasksapp.models import ApiKey, BizType, Job, Series
-from tasksapp.models.column_secrecy import sealed_texts
+from tasksapp.models.columns import sealed_texts
 from tasksapp.models.job_keys import IdempotencyKey, PausedKey, Tombstone
 from tasksapp.transfer.transfer_key import TransferKey
 

@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from delayhub.clock import Clock, due_ms, moment, now_by
-from tasksapp.biz_types.own_target import GivenForAnotherHost, own_target
-from tasksapp.biz_types.target import target_of
+from tasksapp.biz_types.target import GivenForAnotherHost, own_target, target_of
 from tasksapp.conf import options
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned

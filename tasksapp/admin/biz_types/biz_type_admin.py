@@ -35,7 +35,7 @@ from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.verbs import may_delete
 from tasksapp.models import LIVE, BizType, Job
-from tasksapp.models.column_secrecy import marked_columns
+from tasksapp.models.columns import marked_columns
 from tasksapp.stats.counts import FARTHEST, bounded_count
 
 #: The package that ships htmx, which shows the schedule of what is typed. Without it, a button does.

@@ -19,8 +19,7 @@ from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.frame.fragments import DASH, badge, duration, flow_state, jobs_address, number, quiet
 from tasksapp.admin.frame.possible_rows import has_tenants
 from tasksapp.biz_types.breaker import Breaker, callback_host
-from tasksapp.biz_types.holds import open_breakers
-from tasksapp.biz_types.pullers import without_puller
+from tasksapp.biz_types.holds import open_breakers, without_puller
 from tasksapp.models import BizType
 from tasksapp.stats.counts import BizTypeCounts, read_counts
 from tasksapp.stats.pulses import PulseSummary, summaries

@@ -30,8 +30,7 @@ from tasksapp.admin.frame.fragments import (
 )
 from tasksapp.admin.frame.job_charts import next_chart, past_chart
 from tasksapp.biz_types.breaker import Breaker, callback_host
-from tasksapp.biz_types.holds import open_breakers
-from tasksapp.biz_types.pullers import without_puller
+from tasksapp.biz_types.holds import open_breakers, without_puller
 from tasksapp.jobs.retry_policy import RetryPolicy, schedule_of
 from tasksapp.models import AuditEntry, BizType
 from tasksapp.stats.drain import forecast, read_known

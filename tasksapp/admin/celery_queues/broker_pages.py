@@ -14,8 +14,7 @@ from django.utils.translation import gettext as _
 from tasksapp.access.permissions import VIEW_QUEUES, VIEW_SYSTEM
 from tasksapp.admin.celery_queues.rows import queue_url
 from tasksapp.admin.frame.fragments import address
-from tasksapp.admin.frame.own_page import Crumb, own_page
-from tasksapp.admin.frame.page_entry import PageEntry
+from tasksapp.admin.frame.own_page import Crumb, PageEntry, own_page
 from tasksapp.queues.celery_broker import CeleryBroker, NoBroker, celery_broker
 from tasksapp.queues.heartbeats import WorkerBeat, read_workers
 

@@ -6,16 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
+from django.apps.registry import Apps
 from django.contrib import admin
 from django.contrib.admin import AdminSite
+from django.core.exceptions import PermissionDenied
+from django.db import models
 from django.http import HttpRequest, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from tasksapp.admin.frame.fragments import clock_time
+from tasksapp.admin.frame.possible_rows import OnlyRead
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -23,6 +28,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 #: which says as of when it is. The script takes no other answer, such as the login page, for the part.
 FRAGMENT = "fragment"
 AS_OF = "Delayhub-As-Of"
+_unseen = Apps()
 
 
 class Crumb(NamedTuple):
@@ -160,3 +166,57 @@ def no_permission(verb_label: str) -> str:
     return _("Your account may not do this: “%(verb)s” needs a permission that it does not have.") % {
         "verb": verb_label
     }
+
+
+class _Page(models.Model):
+    """Stands for a page, or several."""
+
+    class Meta:
+        abstract = True
+        apps = _unseen
+        app_label = "tasksapp"
+        managed = False
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return str(self._meta.verbose_name)
+
+
+class CeleryQueue(_Page):
+    """Stands for the pages of Celery's queues."""
+
+    class Meta(_Page.Meta):
+        verbose_name = gettext_lazy("Celery queue")
+        verbose_name_plural = gettext_lazy("Celery queues")
+
+
+class System(_Page):
+    """Stands for the page of the system."""
+
+    class Meta(_Page.Meta):
+        verbose_name = gettext_lazy("system")
+        verbose_name_plural = gettext_lazy("System")
+
+
+class PageEntry(OnlyRead):
+    """Lists a page for people who have its permission, refuses it to others, and changes no rows."""
+
+    #: What it takes to see the page.
+    permission: str
+
+    def may_view(self, request: HttpRequest) -> bool:
+        """Whether the person may see the page."""
+        return request.user.is_active and request.user.has_perm(self.permission)
+
+    def require_view(self, request: HttpRequest) -> None:
+        """Raises PermissionDenied where the person may not see the page."""
+        if not self.may_view(request):
+            raise PermissionDenied
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Whether the app is listed at all."""
+        return self.may_view(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        """Whether the page is listed."""
+        return self.may_view(request)

@@ -10,9 +10,17 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.admin.frame.fields import reason_field, time_field, typed_bytes
+from tasksapp.admin.frame.fields import (
+    APART,
+    checked,
+    initial_of,
+    reason_field,
+    shown,
+    time_field,
+    typed_bytes,
+    typed_fields,
+)
 from tasksapp.admin.frame.own_request import OWN_FIELDS, OwnRequestFields
-from tasksapp.admin.frame.typed_fields import APART, checked, initial_of, shown, typed_fields
 from tasksapp.admin.jobs.actions import possible_time
 from tasksapp.jobs.exact_bytes import CONTENT_TYPE, LONGEST_CONTENT_TYPE, content_type_of, written_body
 from tasksapp.jobs.own_request_rule import shown_request

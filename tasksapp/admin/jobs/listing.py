@@ -19,7 +19,7 @@ from tasksapp.jobs.listing import BodyLook, JobList, Page, TookTooLong
 from tasksapp.jobs.verb_words import FOR_GOOD, VERB_WORDS
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import BizType, DeadCount, Job, Series
-from tasksapp.models.column_secrecy import sealed_texts
+from tasksapp.models.columns import sealed_texts
 from tasksapp.models.error_class import error_class_label
 from tasksapp.stats.counts import FARTHEST, Counts, bounded_count, read_counts
 

@@ -16,8 +16,7 @@ from django.utils.translation import ngettext
 
 from tasksapp.admin.frame.delivery_banner import banner, has_redis, health_of
 from tasksapp.admin.frame.fragments import number
-from tasksapp.admin.frame.own_page import fragment_page, own_page
-from tasksapp.admin.frame.page_entry import PageEntry
+from tasksapp.admin.frame.own_page import PageEntry, fragment_page, own_page
 from tasksapp.admin.overview.issue_rows import issue_rows, samples
 from tasksapp.admin.overview.overview import overview
 from tasksapp.biz_types.holds import open_breakers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -13,17 +13,26 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tasksapp.admin.alerts.rows import alert_rows, open_alerts
+from tasksapp.admin.audit.words import deed_label
 from tasksapp.admin.frame.delivery_banner import banner, has_redis, health_of, marks
-from tasksapp.admin.frame.fragments import Tile, address, clock_time, duration, jobs_address, listed, number, percent
+from tasksapp.admin.frame.fragments import (
+    Tile,
+    address,
+    clock_time,
+    duration,
+    jobs_address,
+    listed,
+    number,
+    percent,
+    time_away,
+)
 from tasksapp.admin.frame.job_charts import past_chart
 from tasksapp.admin.frame.requests import site_name
 from tasksapp.admin.overview.biz_type_rows import LATE, Standing, Urgency, biz_type_rows, standings
 from tasksapp.admin.overview.charts import SPANS, ahead_view, span_label, span_of
 from tasksapp.admin.overview.issue_rows import issue_rows
-from tasksapp.admin.overview.lately import open_operations, recent_lines
-from tasksapp.biz_types.holds import open_breakers
-from tasksapp.biz_types.pullers import without_puller
-from tasksapp.models import BizType
+from tasksapp.biz_types.holds import open_breakers, without_puller
+from tasksapp.models import AuditEntry, BizType, Operation
 from tasksapp.stats.counts import Counts, read_counts
 from tasksapp.stats.issues import open_issues
 from tasksapp.stats.pulses import PulseSummary, summaries
@@ -39,6 +48,8 @@ NAMED = 3
 FAILING = 0.05
 #: Parameters of the address: how far to look ahead, and which page of all biz types; without it, few of them are shown.
 AHEAD, BIZ_TYPES_PAGE = "ahead", "biz_types"
+#: Lines on the overview.
+SHOWN = 8
 
 
 def overview(request: HttpRequest) -> dict[str, Any]:
@@ -165,3 +176,62 @@ def _live_url(request: HttpRequest, *, site: str) -> str:
     """Where the part of the page is had that refreshes itself; '' where a site does not have it."""
     url = address("tasksapp_overview", site=site)
     return url and url + _query(request, {}).removesuffix("?")
+
+
+def recent_lines(request: HttpRequest, *, site: str, now: datetime) -> list[dict[str, Any]]:
+    """The last deeds, the newest first; none for a person who may not see the audit."""
+    if not request.user.has_perm("tasksapp.view_auditentry"):
+        return []
+    return [_line(entry, site=site, now=now) for entry in AuditEntry.objects.order_by("-id")[:SHOWN]]
+
+
+def open_operations(request: HttpRequest, *, site: str) -> list[dict[str, Any]]:
+    """The operations that are counted, wait for their start or run; none for a person who may not see them."""
+    if not request.user.has_perm("tasksapp.view_operation"):
+        return []
+    states = [Operation.State.PLANNING, Operation.State.PLANNED, Operation.State.RUNNING]
+    found = Operation.objects.filter(state__in=states).select_related("biz_type__tenant").order_by("-id")
+    return [_operation(operation, site=site) for operation in found[:SHOWN]]
+
+
+def _line(entry: AuditEntry, *, site: str, now: datetime) -> dict[str, Any]:
+    words = {"actor": entry.actor, "deed": deed_label(entry.verb), "what": entry.what or _short(entry)}
+    return {
+        "text": _("%(actor)s: %(deed)s, %(what)s") % words if words["what"] else _("%(actor)s: %(deed)s") % words,
+        "reason": entry.reason,
+        "at": clock_time(entry.at),
+        "away": time_away(entry.at, now=now),
+        "url": _where(entry, site=site),
+    }
+
+
+def _where(entry: AuditEntry, *, site: str) -> str:
+    pages: Iterable[tuple[str, object]] = (
+        ("tasksapp_operation_change", entry.operation_id),
+        ("tasksapp_job_change", entry.job_id),
+        ("tasksapp_biztype_change", entry.biz_type_id),
+    )
+    return next((address(page, key, site=site) for page, key in pages if key is not None), "")
+
+
+def _short(entry: AuditEntry) -> str:
+    if entry.operation_id is not None:
+        return _("operation %(number)s") % {"number": entry.operation_id}
+    return "" if entry.job_id is None else _("job %(id)s") % {"id": str(entry.job_id)[-12:]}
+
+
+def _operation(operation: Operation, *, site: str) -> dict[str, Any]:
+    planned, code = operation.planned or 0, operation.biz_type.label if operation.biz_type else ""
+    words = {
+        "verb": operation.get_verb_display(),
+        "biz_type": code or _("all biz types"),
+        "actor": operation.started_by,
+        "state": operation.get_state_display(),
+    }
+    return {
+        "text": _("%(verb)s, %(biz_type)s, by %(actor)s: %(state)s") % words,
+        "done": operation.done,
+        "planned": planned,
+        "progress": _("%(done)s of %(planned)s") % {"done": number(operation.done), "planned": number(planned)},
+        "url": address("tasksapp_operation_change", operation.pk, site=site),
+    }

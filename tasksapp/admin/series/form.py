@@ -11,9 +11,16 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.admin.frame.fields import UnitInput, reason_field, time_field, typed_bytes
+from tasksapp.admin.frame.fields import (
+    APART,
+    UnitInput,
+    initial_of,
+    reason_field,
+    time_field,
+    typed_bytes,
+    typed_fields,
+)
 from tasksapp.admin.frame.own_request import OWN_FIELDS, OwnRequestFields
-from tasksapp.admin.frame.typed_fields import APART, initial_of, typed_fields
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.exact_bytes import CONTENT_TYPE, LONGEST_CONTENT_TYPE, content_type_of, written_body
 from tasksapp.jobs.own_request_rule import shown_request

@@ -14,7 +14,7 @@ from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.biz_types.definition import COLUMNS, definition_of
 from tasksapp.biz_types.validation import FAILURE_CODES, HIGHEST_RATE, LONGEST_AGE, LONGEST_BACKOFF_SECONDS
 from tasksapp.models import BizType
-from tasksapp.models.column_secrecy import marked_columns
+from tasksapp.models.columns import marked_columns
 
 #: What may hold keys of receivers, hosts or names of people: only keys that may change biz types see it.
 FOR_WRITERS = frozenset({"url_hosts", "owner_mail", *marked_columns(BizType)})

@@ -11,6 +11,7 @@ from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delayhub.api_models.biz_types import RotatedSecret, TestCall, TestRequest, TestResponse
 from tasksapp.api.biz_types.access import find_biz_type, locked_biz_type, shown_biz_type
 from tasksapp.api.biz_types.public_keys import KeyPairsSerializer, key_pairs_json
 from tasksapp.api.biz_types.requests import (
@@ -19,17 +20,55 @@ from tasksapp.api.biz_types.requests import (
     RotateSecretRequestSerializer,
     TestCallRequestSerializer,
 )
-from tasksapp.api.biz_types.sample import RotatedSecretSerializer, TestCallSerializer, rotated_json, sample_json
 from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.problems import Problem, Refused, refused
 from tasksapp.biz_types import verbs
-from tasksapp.biz_types.sample_call import Busy, TooManySamples, send_recorded_sample
+from tasksapp.biz_types.sample_call import Busy, SampleAnswer, TooManySamples, send_recorded_sample
 from tasksapp.biz_types.validation import auth_complaint, secret_complaint
 from tasksapp.jobs.validation import Body
 from tasksapp.models import BizType
 from tasksapp.models.api_key import Scope
 from tasksapp.models.encrypted_text import SecretUnreadable
+
+
+def sample_json(answer: SampleAnswer) -> dict[str, Any]:
+    """A test call, as :class:`TestCall` describes it."""
+    request, received = answer.request, None
+    sent = request and json_of(TestRequest, request, headers=dict(request.headers), body=answer.body)
+    if answer.status_code is not None:
+        headers, body = answer.response_headers, answer.response_body
+        received = json_of(TestResponse, status_code=answer.status_code, headers=headers, body=body)
+    return json_of(TestCall, answer, request=sent, response=received)
+
+
+_EXAMPLE: dict[str, Any] = {
+    "verdict": "succeeds",
+    "reason": "",
+    "address": "allowed",
+    "is_sent": True,
+    "request": {
+        "line": "POST https://shop.example/hooks/close",
+        "headers": {"content-type": "application/json", "delayhub-test": "1", "webhook-signature": "…"},
+        "body": '{"test": true, "order": 42}',
+    },
+    "response": {"status_code": 200, "headers": {"content-type": "text/plain"}, "body": "ok"},
+    "duration_ms": 41,
+    "timeout_seconds": 10.0,
+    "cancels_others": False,
+}
+SentRequestSerializer = serializer_of(TestRequest, name="SentRequest", example=_EXAMPLE["request"])
+ReceivedAnswerSerializer = serializer_of(TestResponse, name="ReceivedAnswer", example=_EXAMPLE["response"])
+TestCallSerializer = serializer_of(TestCall, example=_EXAMPLE)
+RotatedSecretSerializer = serializer_of(
+    RotatedSecret,
+    example={
+        "signing_secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        "previous_secret_until": "2027-02-01T08:30:00Z",
+    },
+)
+
 
 _BODY = Body(field="body", help="What is sent.")
 
@@ -54,7 +93,7 @@ class BizTypeSecrets:
             else:
                 verbs.rotate_signing_secret(biz_type, own, overlap=lasts, by=by)
                 made = None
-        return Response(rotated_json(biz_type, secret=made))
+        return Response(json_of(RotatedSecret, biz_type, signing_secret=made))
 
     @endpoint("End the previous signing secret", Scope.BIZ_TYPES_WRITE, post="end-rotation")
     def end_rotation(self, request: Request, code: str) -> Response:

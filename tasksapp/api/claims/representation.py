@@ -9,8 +9,7 @@ from typing import Any
 from rest_framework import serializers
 
 from delayhub.api_models import claims as answers
-from tasksapp.api.http.answers import json_of, serializer_of
-from tasksapp.api.http.timestamp import timestamp
+from tasksapp.api.http.answers import json_of, serializer_of, timestamp
 from tasksapp.jobs.exact_bytes import shown_bytes
 from tasksapp.pulling.held_claim import Ended
 from tasksapp.pulling.puller import Claim

@@ -13,7 +13,6 @@ from uuid import UUID
 
 from rest_framework import serializers
 
-from tasksapp.api.http.timestamp import timestamp
 from tasksapp.models import Operation, Series, Status
 from tasksapp.models.api_key import Scope
 
@@ -120,3 +119,8 @@ def _field(hint: Any, *, is_id: bool = False, **options: Any) -> Field:  # noqa:
         return serializers.DictField(**options)
     kind = _described.get(hint) or (serializers.UUIDField if is_id else _FIELDS[hint])
     return kind(**options)
+
+
+def timestamp(moment: datetime | None) -> str | None:
+    """A moment as ISO 8601 in UTC, to the microsecond."""
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")

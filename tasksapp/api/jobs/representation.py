@@ -16,9 +16,8 @@ from rest_framework import serializers
 
 from delayhub.api_models import jobs as answers
 from delayhub.api_models.problems import FieldError
-from tasksapp.api.http.answers import serializer_of
+from tasksapp.api.http.answers import serializer_of, timestamp
 from tasksapp.api.http.problems import Problem
-from tasksapp.api.http.timestamp import timestamp
 from tasksapp.jobs.creation import Created
 from tasksapp.jobs.exact_bytes import Shown, shown_bytes
 from tasksapp.jobs.own_request_rule import shown_request

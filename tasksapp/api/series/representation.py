@@ -8,8 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from delayhub.api_models import series as answers
-from tasksapp.api.http.answers import json_of, serializer_of
-from tasksapp.api.http.timestamp import timestamp
+from tasksapp.api.http.answers import json_of, serializer_of, timestamp
 from tasksapp.api.jobs.representation import carried_json
 from tasksapp.errors import InvalidSeries
 from tasksapp.models import BizType, Series

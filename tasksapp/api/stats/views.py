@@ -10,11 +10,10 @@ from rest_framework.response import Response
 
 from delayhub.api_models import stats as answers
 from tasksapp.api.biz_types.access import find_biz_type
-from tasksapp.api.http.answers import json_of
+from tasksapp.api.http.answers import json_of, timestamp
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.parameters import NO_LIMIT, Parameters, parameter
 from tasksapp.api.http.problems import refused
-from tasksapp.api.http.timestamp import timestamp
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.stats.representation import (
     BizTypeForecastSerializer,

@@ -15,7 +15,7 @@ from delayhub.cli.job_commands import jobs as job_commands
 from delayhub.cli.job_display import job_details
 from delayhub.cli.series_commands import series as series_commands
 from delayhub.job_fields import fields_of
-from tasksapp.admin.frame.typed_fields import APART
+from tasksapp.admin.frame.fields import APART
 from tasksapp.admin.jobs.editing import JobForm
 from tasksapp.admin.jobs.page import SHOWN_ELSEWHERE, facts_of
 from tasksapp.admin.series.form import SeriesForm

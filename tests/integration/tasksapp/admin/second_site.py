@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from tasksapp.admin import BizTypeAdmin, CeleryQueueAdmin, IssueAdmin, JobAdmin, OperationAdmin
-from tasksapp.admin.frame.page_entry import CeleryQueue
+from tasksapp.admin.frame.own_page import CeleryQueue
 from tasksapp.models import BizType, DeadCount, Job, Operation
 
 second = admin.AdminSite(name="second")

@@ -8,7 +8,7 @@ import pytest
 from django.utils.translation import override
 
 from tasksapp.errors import InvalidSeries
-from tasksapp.series.words import cron_words, interval_words, times_words
+from tasksapp.series.outlook import cron_words, interval_words, times_words
 
 
 @pytest.mark.parametrize(

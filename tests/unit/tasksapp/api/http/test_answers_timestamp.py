@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tasksapp.api.http.timestamp import timestamp
+from tasksapp.api.http.answers import timestamp
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from django.db import models
 
 from delayhub.secrecy import Secrecy
 from tasksapp.models import BizType
-from tasksapp.models.column_secrecy import marked_columns, sealed_texts, secrecy_of_column
+from tasksapp.models.columns import marked_columns, sealed_texts, secrecy_of_column
 
 MODELS = list(apps.get_app_config("tasksapp").get_models(include_auto_created=True))
 #: Words in the names of columns that hold secrets; and names with such a word of what is none.

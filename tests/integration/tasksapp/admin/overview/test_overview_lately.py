@@ -8,7 +8,7 @@ import pytest
 from django.test import RequestFactory
 from django.utils import timezone
 
-from tasksapp.admin.overview.lately import open_operations, recent_lines
+from tasksapp.admin.overview.overview import open_operations, recent_lines
 from tasksapp.models import AuditEntry, BizType, Operation
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasksapp.biz_types.own_target import GivenForAnotherHost, own_target
+from tasksapp.biz_types.target import GivenForAnotherHost, own_target
 from tasksapp.delivery.callback import Target
 from tasksapp.delivery.own_request import OwnRequest
 from tasksapp.models.encrypted_text import SecretUnreadable, seal

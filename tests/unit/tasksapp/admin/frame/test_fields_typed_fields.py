@@ -6,7 +6,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import translation
 
-from tasksapp.admin.frame.typed_fields import checked, typed_fields
+from tasksapp.admin.frame.fields import checked, typed_fields
 from tasksapp.models import Job
 
 
