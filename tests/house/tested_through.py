@@ -228,10 +228,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/workers/test_timer_queues.py",
         "the worker's start shows what it finds",
     ),
-    "tasksapp/access/key_validation.py": (
-        "tests/integration/tasksapp/api/keys/test_views.py",
-        "the API refuses what it complains of, by field",
-    ),
     "tasksapp/admin/api_keys/form.py": (
         "tests/integration/tasksapp/admin/api_keys/test_api_key_admin.py",
         "the pages show what the form takes and refuses",

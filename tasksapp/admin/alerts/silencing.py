@@ -16,10 +16,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.access.permissions import PAUSE
+from tasksapp.admin.frame.fields import UntilForm
 from tasksapp.admin.frame.fragments import address, clock_time
 from tasksapp.admin.frame.own_page import PageEntry, own_page
 from tasksapp.admin.frame.requests import actor_of, row_number
-from tasksapp.admin.frame.until_form import UntilForm
 from tasksapp.alerts.silences import active_silences, end_silence, silence
 from tasksapp.alerts.taking import take
 from tasksapp.models import Alert, AlertKind, AlertSilence, BizType

@@ -9,7 +9,7 @@ from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.access.key_validation import complaints
+from tasksapp.access.key_verbs import complaints
 from tasksapp.admin.frame.fields import time_field
 from tasksapp.models import ApiKey, BizType
 from tasksapp.models.api_key import Scope

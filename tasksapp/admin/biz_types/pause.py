@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from tasksapp.admin.biz_types.pages import BizTypePages
+from tasksapp.admin.frame.fields import UntilForm
 from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of, row_number
-from tasksapp.admin.frame.until_form import UntilForm
 from tasksapp.biz_types import verbs
 from tasksapp.models import UNTIL_RESUMED, BizType
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -23,7 +23,7 @@ from tasksapp.errors import InvalidJob
 from tasksapp.jobs.requests import RULES
 from tasksapp.jobs.validation import FlowKey, Moment, Whole
 from tasksapp.jobs.written_json import read_json
-from tasksapp.models import Job, Series
+from tasksapp.models import UNTIL_RESUMED, Job, Series
 
 #: How long what is replaced stays valid beside the new, keys and signing secrets: seconds, and what people read.
 OVERLAPS = [
@@ -40,6 +40,8 @@ _HELP = {
     "biz_id": gettext_lazy("The business key, such as an order number."),
     "priority": gettext_lazy("0 goes first, 9 last. Empty: as the biz type says."),
 }
+#: The choice of a time in the place of a length.
+AT = "at"
 
 
 class JsonField(forms.JSONField):
@@ -179,3 +181,50 @@ def _field(model: type[Job | Series], name: str) -> forms.Field:
     return forms.CharField(
         label=label, help_text=help_text, required=False, max_length=column.max_length, validators=[fits]
     )
+
+
+class UntilForm(forms.Form):
+    """Until when, and why."""
+
+    #: Seconds, or what a form of its own knows, with their names.
+    lengths: Sequence[tuple[str, Any]] = (
+        ("900", gettext_lazy("15 minutes")),
+        ("3600", gettext_lazy("1 hour")),
+        ("14400", gettext_lazy("4 hours")),
+        ("86400", gettext_lazy("1 day")),
+        (AT, gettext_lazy("until the time below")),
+    )
+    #: Who reads the reason.
+    reason_help: Any = ""
+
+    length = forms.ChoiceField(label=gettext_lazy("For how long"))
+    until = forms.DateTimeField(
+        label=gettext_lazy("Until"),
+        required=False,
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+    )
+    reason = reason_field(gettext_lazy("Why"), required=True)
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.fields["length"].choices = self.lengths  # type: ignore[attr-defined]  # of a ChoiceField
+        self.fields["reason"].help_text = self.reason_help
+
+    def clean(self) -> dict[str, Any]:
+        """The fields; an end must lie ahead."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        if cleaned.get("length") == AT and "until" not in self.errors:
+            until = cleaned.get("until")
+            if until is None:
+                self.add_error("until", _("Give the time, or choose another length."))
+            elif not timezone.now() < until < UNTIL_RESUMED:
+                self.add_error("until", _("This must be a time that is still to come."))
+        return cleaned
+
+    @property
+    def ends(self) -> datetime:
+        """When it ends."""
+        if self.cleaned_data["length"] == AT:
+            until: datetime = self.cleaned_data["until"]
+            return until
+        return timezone.now() + timedelta(seconds=int(self.cleaned_data["length"]))

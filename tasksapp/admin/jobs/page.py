@@ -14,9 +14,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import may
-from tasksapp.admin.frame.body_card import body_card
 from tasksapp.admin.frame.fragments import address, badge, jobs_address, local_time
-from tasksapp.admin.frame.masking import may_see_bodies
+from tasksapp.admin.frame.masking import body_card, may_see_bodies
 from tasksapp.admin.frame.own_request import own_request_facts
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.admin.jobs.sentence import job_sentence

@@ -18,9 +18,8 @@ from tasksapp.access.permissions import VERBS, may
 from tasksapp.admin.frame.own_page import OwnPages, at, no_permission, refused_page
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.admin.operations.facts import breadth, hindrances
-from tasksapp.admin.operations.filter_words import filter_of, filter_words
 from tasksapp.admin.operations.forms import RepaceForm, StartForm, StopForm, plan_form
-from tasksapp.admin.operations.rows import list_address
+from tasksapp.admin.operations.rows import filter_of, filter_words, list_address
 from tasksapp.admin.operations.view import OperationView
 from tasksapp.biz_types.visible import labelled
 from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState

@@ -14,9 +14,15 @@ from tasksapp import operations
 from tasksapp.access.permissions import may
 from tasksapp.admin.frame.fragments import DASH, clock_time, local_time, number, percent, time_away
 from tasksapp.admin.operations.facts import facts, finish_words, hindrances, limits, rate_words
-from tasksapp.admin.operations.filter_words import filter_words, stored_filter
 from tasksapp.admin.operations.forms import RepaceForm, StartForm, StopForm
-from tasksapp.admin.operations.rows import jobs_address, list_address, rest_address, state_badge
+from tasksapp.admin.operations.rows import (
+    filter_words,
+    jobs_address,
+    list_address,
+    rest_address,
+    state_badge,
+    stored_filter,
+)
 from tasksapp.jobs.verb_words import RUNS, VERB_WORDS, title_of, with_count
 from tasksapp.models import BizType, Operation, Status
 from tasksapp.operations import Progress

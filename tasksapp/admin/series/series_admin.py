@@ -20,9 +20,9 @@ from tasksapp import operations
 from tasksapp.access.audit import Deed
 from tasksapp.access.permissions import PAUSE_SERIES, VIEW_BODY
 from tasksapp.admin.audit.history import AuditHistory
-from tasksapp.admin.frame.body_card import body_card
 from tasksapp.admin.frame.fields import reason_field
 from tasksapp.admin.frame.fragments import address, jobs_address, local_time
+from tasksapp.admin.frame.masking import body_card
 from tasksapp.admin.frame.own_page import Crumb, OwnPages, at
 from tasksapp.admin.frame.own_request import own_request_facts
 from tasksapp.admin.frame.possible_rows import PossibleRows

@@ -12,9 +12,8 @@ from rest_framework.settings import api_settings
 
 from delayhub.api_models.problems import FieldError
 from delayhub.client_network import client_of, ip_of
-from tasksapp.access.callers import Caller, find_caller
+from tasksapp.access.callers import Caller, SessionCaller, find_caller
 from tasksapp.access.keys import count_wrong_key
-from tasksapp.access.session_callers import SessionCaller
 from tasksapp.api.http.problems import Problem, Refused
 from tasksapp.models.api_key import MOVING
 

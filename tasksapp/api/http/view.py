@@ -16,7 +16,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.viewsets import GenericViewSet
 
-from tasksapp.access.session_callers import SessionCaller
+from tasksapp.access.callers import SessionCaller
 from tasksapp.api.http import json_body
 from tasksapp.api.http.authentication import ApiKeyAuthentication, SessionAuthentication
 from tasksapp.api.http.exception_handler import handle

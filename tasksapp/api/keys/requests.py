@@ -10,8 +10,7 @@ from django.db import router, transaction
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from tasksapp.access.key_validation import MOST_BIZ_TYPES, complaints
-from tasksapp.access.key_verbs import LONGEST_OVERLAP
+from tasksapp.access.key_verbs import LONGEST_OVERLAP, MOST_BIZ_TYPES, complaints
 from tasksapp.api.http.authentication import unauthorized
 from tasksapp.api.http.checked_request import CheckedRequest
 from tasksapp.api.http.problems import Refused, refused

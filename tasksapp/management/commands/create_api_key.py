@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from tasksapp.access.actors import CONSOLE
-from tasksapp.access.key_validation import complaints
+from tasksapp.access.key_verbs import complaints
 from tasksapp.access.keys import store_key
 from tasksapp.management.tenant import add_tenant, tenant_named
 from tasksapp.models import ApiKey, BizType, Tenant

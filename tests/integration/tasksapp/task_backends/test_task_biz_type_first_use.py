@@ -10,8 +10,8 @@ from celery import Celery
 from django.db import connection, transaction
 
 from delayhub import delayed_task
-from tasksapp.biz_types.first_use import make_at_first_use
 from tasksapp.models import BizType, Job
+from tasksapp.task_backends.task_biz_type import make_at_first_use
 
 CELERY = {"target": BizType.Target.CELERY, "task_name": "tests.first.use"}
 
@@ -72,7 +72,7 @@ def test_it_stays_where_the_caller_rolls_back() -> None:
 def test_where_another_transaction_makes_it_for_long_the_caller_waits_for_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tasksapp.biz_types.first_use.LOCK_TIMEOUT_MS", 100)
+    monkeypatch.setattr("tasksapp.task_backends.task_biz_type.LOCK_TIMEOUT_MS", 100)
     made, waited = threading.Event(), threading.Event()
 
     def older_release() -> None:

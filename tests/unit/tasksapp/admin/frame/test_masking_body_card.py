@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasksapp.admin.frame.body_card import dump
+from tasksapp.admin.frame.masking import dump
 
 
 def test_each_line_says_where_it_begins_and_has_eight_bytes_and_their_letters() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 
+from tasksapp.access.callers import SessionCaller
 from tasksapp.access.permissions import SCOPES
-from tasksapp.access.session_callers import SessionCaller
 from tasksapp.models.api_key import Scope
 from tasksapp.models.tenant import DEFAULT_TENANT
 

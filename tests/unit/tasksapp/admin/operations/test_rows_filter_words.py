@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.http import QueryDict
 
-from tasksapp.admin.operations.filter_words import filter_of, filter_words, query_of, stored_filter
+from tasksapp.admin.operations.rows import filter_of, filter_words, query_of, stored_filter
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import Operation, Status

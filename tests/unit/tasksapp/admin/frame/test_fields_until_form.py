@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from tasksapp.admin.frame.until_form import UntilForm
+from tasksapp.admin.frame.fields import UntilForm
 
 
 def test_a_length_counts_from_now() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from delayhub.project.garbage import NEW_OBJECTS, collect_seldom
+from delayhub.project import NEW_OBJECTS, collect_seldom
 
 
 @pytest.fixture(autouse=True)
