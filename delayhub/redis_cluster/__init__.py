@@ -9,17 +9,3 @@ from delayhub.redis_cluster.cluster_map import Address, ClusterMap
 from delayhub.redis_cluster.cluster_pool import ClusterPool, slot_of_key
 from delayhub.redis_cluster.cluster_url import cluster_pool, is_cluster_url
 from delayhub.redis_cluster.refusals import NotExecuted, QueuesApart
-
-__all__ = [
-    "Address",
-    "ClusterClient",
-    "ClusterMap",
-    "ClusterPool",
-    "NotExecuted",
-    "QueuesApart",
-    "client_of",
-    "cluster_pool",
-    "is_cluster_url",
-    "servers_of",
-    "slot_of_key",
-]
