@@ -14,8 +14,7 @@ from celery.schedules import crontab
 from celery.utils.log import get_logger
 from kombu.exceptions import OperationalError
 
-from delayhub.beat.definition import Bounds, Definition
-from delayhub.beat.missed import Missed
+from delayhub.beat.definition import Bounds, Definition, Missed
 from delayhub.beat.tended_entries import Standing, TendedEntries
 from delayhub.clock import SystemClock, moment
 from delayhub.engine.occurrences import Occurrence

@@ -10,9 +10,8 @@ from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
-from delayhub.project.refusals import WSGIApplication, known_charsets
+from delayhub.project.refusals import WholeBody, WSGIApplication, known_charsets
 from delayhub.project.slots import BodySlots, RequestSlots
-from delayhub.project.whole_body import WholeBody
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from delayhub.project.whole_body import WholeBody
+from delayhub.project.refusals import WholeBody
 from tests.web_server import prepare_database, web_server
 
 TOKEN = "a" * 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delayhub.beat.missed import Missed, Turn, turn
+from delayhub.beat.definition import Missed, Turn, turn
 from delayhub.errors import OptionError
 
 MINUTE = 60_000
