@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import redis
 from celery import current_app
@@ -36,6 +37,8 @@ from delayhub.transport.cluster_transport import ClusterChannel
 from delayhub.transport.kombu_migration import Exported, Imported, KombuBroker, KombuCounts, take_lost_leases_back
 
 logger = get_logger(__name__)
+
+Found = TypeVar("Found")
 
 #: Unique keys of a queue that are listed.
 MOST_KEYS = 1000
@@ -143,16 +146,11 @@ class Control(CeleryControl):
 
     def rate_limits(self, queue: str | None = None) -> dict[str, list[TaskLimit]]:
         """The limits of each queue's tasks, and how many due tasks they hold back; queues without any left out."""
-        with self._channel() as channel:
-            found = {name: task_limits(channel.queue(name)) for name in self._queues(channel, queue)}
-        return {name: limits for name, limits in found.items() if limits}
+        return self._in_each(queue, task_limits)
 
     def held_flow_keys(self, queue: str | None = None, *, limit: int = 20) -> dict[str, list[HeldKey]]:
         """The flow keys whose limits hold most tasks back, of each queue that has any; it looks at about 2 000."""
-        with self._channel() as channel:
-            names = [name for name in self._queues(channel, queue) if name not in channel.timer_queues]
-            found = {name: held_keys(channel.queue(name), limit=limit) for name in names}
-        return {name: keys for name, keys in found.items() if keys}
+        return self._in_each(queue, partial(held_keys, limit=limit))
 
     def reschedule(
         self, task_id: str, *, eta: datetime | None = None, countdown: float | None = None, queue: str | None = None
@@ -199,9 +197,7 @@ class Control(CeleryControl):
 
         Nothing is found of a task that has ended: its message is gone.
         """
-        with self._channel() as channel:
-            found = {name: messages_of(channel.queue(name), task_id) for name in self._queues(channel, queue)}
-        return {name: tasks for name, tasks in found.items() if tasks}
+        return self._in_each(queue, partial(messages_of, task_id=task_id))
 
     def redrive(self, queue: str | None = None, ids: Sequence[str] | None = None, *, limit: int = 100) -> int:
         """How many dead tasks are back in line: those named, or the ``limit`` oldest of each queue."""
@@ -251,12 +247,9 @@ class Control(CeleryControl):
 
     def unique_keys(self, queue: str | None = None) -> dict[str, list[KeyHolder]]:
         """The unique keys that are taken on each queue, by name (1 000 of a queue); queues without any left out."""
-        with self._channel() as channel:
-            found = {
-                name: sorted(look_at_keys(channel.queue(name), limit=MOST_KEYS).found, key=attrgetter("key"))
-                for name in self._queues(channel, queue)
-            }
-        return {name: keys for name, keys in found.items() if keys}
+        return self._in_each(
+            queue, lambda each: sorted(look_at_keys(each, limit=MOST_KEYS).found, key=attrgetter("key"))
+        )
 
     def free_unique_key(self, key: str, queue: str | None = None) -> int:
         """How many queues had this unique key taken; it is free there. The task that had it stays, and may run."""
@@ -360,6 +353,12 @@ class Control(CeleryControl):
             if not isinstance(channel, Channel):
                 raise NotOurBroker(str(connection.transport_cls))
             yield channel
+
+    def _in_each(self, queue: str | None, look: Callable[[DelayQueue], list[Found]]) -> dict[str, list[Found]]:
+        """What is found in that queue, or in each that is known; queues without any left out."""
+        with self._channel() as channel:
+            found = {name: look(channel.queue(name)) for name in self._queues(channel, queue)}
+        return {name: there for name, there in found.items() if there}
 
     def _message_queues(self, channel: Channel) -> list[DelayQueue]:
         return [channel.queue(name) for name in self._queues(channel) if name not in channel.timer_queues]

@@ -37,11 +37,8 @@ class AsgiHook:
         """Answers a request."""
         if scope["type"] != "http":
             raise ValueError(f"this application answers HTTP only, got {scope['type']}")
-        body = await _body_of(receive, most_bytes=self._most_bytes)
+        body = await _body_of(receive, send, most_bytes=self._most_bytes)
         if body is None:
-            return
-        if len(body) > self._most_bytes:
-            await _send(send, TOO_LONG)
             return
         headers = _headers_of(scope)
         if isinstance(self._hook, AsyncHook):
@@ -72,11 +69,8 @@ class VerifiedAsgi:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body = await _body_of(receive, most_bytes=self._most_bytes)
+        body = await _body_of(receive, send, most_bytes=self._most_bytes)
         if body is None:
-            return
-        if len(body) > self._most_bytes:
-            await _send(send, TOO_LONG)
             return
         try:
             callback = self._verifier.verify(_headers_of(scope), body)
@@ -91,8 +85,8 @@ class VerifiedAsgi:
         await self._app({**scope, SCOPE_KEY: callback}, receive_again, send)
 
 
-async def _body_of(receive: Receive, *, most_bytes: int) -> bytes | None:
-    """The body, or so much of it that it is too long; None where the client has gone."""
+async def _body_of(receive: Receive, send: Send, *, most_bytes: int) -> bytes | None:
+    """The body; None where the client has gone, or its body was refused as too long."""
     parts, length = [], 0
     while True:
         message = await receive()
@@ -100,7 +94,10 @@ async def _body_of(receive: Receive, *, most_bytes: int) -> bytes | None:
             return None
         parts.append(message.get("body", b""))
         length += len(parts[-1])
-        if length > most_bytes or not message.get("more_body", False):
+        if length > most_bytes:
+            await _send(send, TOO_LONG)
+            return None
+        if not message.get("more_body", False):
             return b"".join(parts)
 
 
