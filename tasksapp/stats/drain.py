@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final, NamedTuple
@@ -189,7 +190,7 @@ def ahead(
             max_in_flight=biz_type.max_in_flight,
             processes=processes,
         )
-        found += _peaks(biz_type, capacity, arrivals[biz_type.id], waiting=0, now=now)
+        found += peaks_of(biz_type, capacity, arrivals[biz_type.id], waiting=0, now=now)
     return sorted(found, key=lambda peak: peak.at)
 
 
@@ -216,12 +217,13 @@ def peaks_with(
         biz_type, known.measured, delivery_rate=delivery_rate, max_in_flight=max_in_flight, processes=processes
     )
     own = known.counts.of(biz_type.id)
-    return _peaks(biz_type, capacity, known.arrivals, waiting=own.due_now + own.running, now=now)
+    return peaks_of(biz_type, capacity, known.arrivals, waiting=own.due_now + own.running, now=now)
 
 
-def _peaks(
-    biz_type: BizType, capacity: Capacity, arrivals: list[Arrivals], *, waiting: int, now: datetime
+def peaks_of(
+    biz_type: BizType, capacity: Capacity, arrivals: Sequence[Arrivals], *, waiting: int, now: datetime
 ) -> list[Peak]:
+    """The peaks of the next day of one biz type, of which so many jobs are done a second and so many wait already."""
     if _waits_for_people(biz_type, now=now):
         return []
     paces = _paces(biz_type, capacity, start=now, now=now)

@@ -90,7 +90,7 @@ def peak_ahead(busy: Busy, capacity: Capacity, *, biz_type: str, has_key_limits:
 
 
 def _limit(capacity: Capacity) -> str:
-    words = {"pace": _pace(capacity.per_second)}
+    words = {"pace": pace_of(capacity.per_second)}
     match capacity.limited_by:
         case Limit.RATE:
             return _("limit %(pace)s/s") % words
@@ -101,5 +101,6 @@ def _limit(capacity: Capacity) -> str:
     return _("about %(pace)s/s, not measured yet") % words
 
 
-def _pace(per_second: float) -> str:
+def pace_of(per_second: float) -> str:
+    """How many a second, with no more digits than say something."""
     return f"{per_second:,.3g}" if per_second < 10 else number(round(per_second))

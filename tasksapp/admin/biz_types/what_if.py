@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,7 +14,7 @@ from django.utils.translation import gettext as _
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.texts import HELP, LABELS, UNITS
 from tasksapp.admin.frame.fields import UnitInput
-from tasksapp.admin.frame.fragments import DASH, clock_time, duration, number
+from tasksapp.admin.frame.fragments import clock_time, duration, number
 from tasksapp.admin.frame.job_charts import next_chart
 from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
@@ -24,7 +23,8 @@ from tasksapp.biz_types import verbs
 from tasksapp.biz_types.validation import complaints
 from tasksapp.models import BizType
 from tasksapp.stats.capacity import Limit
-from tasksapp.stats.drain import Drain, Known, Peak, forecast, peaks_with, read_known
+from tasksapp.stats.drain import Drain, Known, forecast, peaks_with, read_known
+from tasksapp.stats.drain_sentences import pace_of
 
 #: Peaks of the next day that the page names.
 PEAKS = 5
@@ -120,16 +120,14 @@ def _column(
 ) -> dict[str, Any]:
     drain = forecast(biz_type, now=now, delivery_rate=rate, max_in_flight=slots, known=known)
     peaks = peaks_with(biz_type, known=known, now=now, delivery_rate=rate, max_in_flight=slots)
-    per_second = drain.capacity_per_second
-    pace = f"{per_second:,.3g}" if per_second < 10 else number(round(per_second))
     return {
         "title": title,
         "limits": _limits(rate, slots),
-        "pace": _("%(number)s jobs per second") % {"number": pace},
+        "pace": _("%(number)s jobs per second") % {"number": pace_of(drain.capacity_per_second)},
         "limited_by": _limited_by(drain.limited_by),
         "empty_at": _empty_at(drain, now=now),
         "peak": duration(seconds=drain.peak_lateness_seconds) if drain.peak_lateness_seconds >= 1 else _("none"),
-        "ahead": _ahead(peaks),
+        "ahead": [peak.sentence for peak in peaks[:PEAKS]],
     }
 
 
@@ -168,20 +166,3 @@ def _empty_at(drain: Drain, *, now: datetime) -> str:
     if latest - earliest <= (drain.empty_at - now) * 0.2:
         return _("%(time)s, in %(in)s (give or take 5 %%)") % words
     return _("between %(earliest)s and %(latest)s: part of it is not known") % words
-
-
-def _ahead(peaks: Sequence[Peak]) -> list[str]:
-    """The times of the next day at which jobs wait, in words."""
-    shown = []
-    for peak in peaks[:PEAKS]:
-        words = {
-            "jobs": number(peak.jobs),
-            "time": clock_time(peak.at),
-            "late": duration(seconds=peak.late_seconds),
-            "done": clock_time(peak.done_at) if peak.done_at else DASH,
-        }
-        if peak.done_at is None:
-            shown.append(_("%(jobs)s jobs from %(time)s on: not done within a day") % words)
-        else:
-            shown.append(_("%(jobs)s jobs from %(time)s on: done at %(done)s, up to %(late)s late") % words)
-    return shown

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from tasksapp.admin.frame.fragments import clock_time, duration, number
+from tasksapp.admin.frame.fragments import number, sentence
 from tasksapp.admin.frame.job_charts import coming_chart, time_label
 from tasksapp.models import BizType
-from tasksapp.stats.limit_peaks import LimitPeak, read_limit_peaks
+from tasksapp.stats.limit_peaks import read_limit_peaks
 from tasksapp.stats.upcoming import DAY_SECONDS, Coming, read_upcoming
 
 #: Sentences about peaks that are shown.
@@ -68,24 +68,7 @@ def ahead_view(span: Span, *, biz_types: Mapping[int, BizType], now: datetime) -
         coming_chart(stretches, seconds=span.seconds, notes=notes),
         number(sum(stretch.jobs for stretch in stretches)),
         greatest,
-        [_peak_sentence(peak) for peak in peaks[:PEAKS_SHOWN]],
-    )
-
-
-def _peak_sentence(peak: LimitPeak) -> str:
-    words = {
-        "jobs": number(peak.jobs),
-        "biz_type": peak.biz_type.label,
-        "time": clock_time(peak.at),
-        "limit": f"{peak.per_second:,.10g}",
-        "wait": duration(seconds=peak.wait.total_seconds()),
-    }
-    if peak.done_at is None:
-        return _("%(jobs)s of %(biz_type)s at %(time)s: with its limit of %(limit)s/s not done within a day.") % words
-    words["done"] = clock_time(peak.done_at)
-    return (
-        _("%(jobs)s of %(biz_type)s at %(time)s: with its limit of %(limit)s/s done at %(done)s, %(wait)s late.")
-        % words
+        [sentence(peak.sentence) for peak in peaks[:PEAKS_SHOWN]],
     )
 
 

@@ -19,8 +19,8 @@ def closing(**fields: object) -> BizType:
 def test_jobs_that_are_due_at_once_are_late_by_what_the_limit_takes() -> None:
     (peak,) = limit_peaks([closing()], arrivals={1: [Arrivals(200_000, MIDNIGHT, MIDNIGHT)]}, now=NOW)
 
-    assert (peak.jobs, peak.at, peak.per_second) == (200_000, MIDNIGHT, 500)
-    assert peak.wait == timedelta(seconds=400)
+    assert (peak.jobs, peak.at, peak.capacity_per_second) == (200_000, MIDNIGHT, 500)
+    assert peak.late_seconds == 400
     assert peak.done_at == MIDNIGHT + timedelta(seconds=400)
 
 

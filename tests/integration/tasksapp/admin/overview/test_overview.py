@@ -123,7 +123,7 @@ def test_a_peak_that_a_limit_makes_late_is_said_with_its_end(person: Client, mak
 
     page = read(person)
 
-    assert f"200,000 of order.close at {at:%H:%M:%S}: with its limit of 500/s done at {at:%H}:06:40" in page.replace(
+    assert f"200,000 at {at:%H:%M:%S} order.close; limit 500/s: done {at:%H}:06:40" in page.replace(
         f"{at:%Y-%m-%d} ", ""
     )
     assert "6 min 40 s late" in page
