@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import may
+from tasksapp.admin.frame.filter_words import filter_words
 from tasksapp.admin.frame.fragments import address, clock_time, number
 from tasksapp.admin.frame.masking import may_see_bodies
 from tasksapp.admin.jobs.columns import COLUMNS, Showing, rows_of
@@ -18,7 +19,7 @@ from tasksapp.biz_types.holds import holds
 from tasksapp.jobs.listing import BodyLook, JobList, Page, TookTooLong
 from tasksapp.jobs.verb_words import FOR_GOOD, VERB_WORDS
 from tasksapp.jobs.verbs import Verb
-from tasksapp.models import BizType, DeadCount, Job, Series
+from tasksapp.models import BizType, DeadCount, Job
 from tasksapp.models.columns import sealed_texts
 from tasksapp.models.error_class import error_class_label
 from tasksapp.stats.counts import FARTHEST, Counts, bounded_count, read_counts
@@ -209,22 +210,7 @@ def _times(search: JobSearch) -> list[tuple[str, str, str]]:
 
 
 def _chips(search: JobSearch) -> list[tuple[str, str]]:
-    """Filters that have no field of their own, each with the address without it."""
-    chosen, found = search.job_filter, []
-    if chosen.operation is not None:
-        found.append((_("operation %(id)d") % {"id": chosen.operation}, search.address(operation=None)))
-    if chosen.series is not None:
-        name = Series.objects.filter(pk=chosen.series).values_list("name", flat=True).first()
-        words = _("series “%(name)s”") if name else _("series %(id)d")  # one that was deleted has no name any more
-        found.append((words % {"name": name, "id": chosen.series}, search.address(series=None)))
-    if chosen.biz_id:
-        found.append((_("biz id %(biz_id)s") % {"biz_id": chosen.biz_id}, search.address(biz_id=None)))
-    if chosen.flow_key:
-        found.append((_("flow key %(flow_key)s") % {"flow_key": chosen.flow_key}, search.address(flow_key=None)))
-    if chosen.ids:
-        found.append((_("%(count)d chosen jobs") % {"count": len(chosen.ids)}, search.address(ids=None)))
-    for name in ("due_from", "due_until"):
-        if (value := getattr(chosen, name)) is not None:
-            label = _("due from %(time)s") if name == "due_from" else _("due before %(time)s")
-            found.append((label % {"time": clock_time(value)}, search.address(**{name: None})))
-    return found
+    """Conditions that have no field of their own, each with the address without it."""
+    own = {f"{search.tab.span}_from", f"{search.tab.span}_until", "error_class" if search.tab.name == "dead" else ""}
+    found = filter_words(search.job_filter)
+    return [(words, search.address(**{name: None})) for name, words in found.items() if name not in own]

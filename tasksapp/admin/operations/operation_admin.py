@@ -11,9 +11,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from tasksapp.access.permissions import VERBS, may
+from tasksapp.admin.frame.filter_words import series_names, stored_filter
 from tasksapp.admin.frame.possible_rows import BoundedPaginator, OnlyRead, PossibleRows
 from tasksapp.admin.operations.pages import OperationPages
-from tasksapp.admin.operations.rows import OperationRow, series_names, stored_filter
+from tasksapp.admin.operations.rows import OperationRow
 from tasksapp.models import BizType, Operation
 from tasksapp.operations.verbs import OPEN
 

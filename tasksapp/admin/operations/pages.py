@@ -15,11 +15,12 @@ from django.utils.translation import gettext as _
 
 from tasksapp import operations
 from tasksapp.access.permissions import VERBS, may
+from tasksapp.admin.frame.filter_words import filter_of, filter_words
 from tasksapp.admin.frame.own_page import OwnPages, at, no_permission, refused_page
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.admin.operations.facts import breadth, hindrances
 from tasksapp.admin.operations.forms import RepaceForm, StartForm, StopForm, plan_form
-from tasksapp.admin.operations.rows import filter_of, filter_words, list_address
+from tasksapp.admin.operations.rows import list_address
 from tasksapp.admin.operations.view import OperationView
 from tasksapp.biz_types.visible import labelled
 from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState
@@ -76,7 +77,7 @@ class OperationPages(OwnPages):
         title = title_of(verb, job_filter)
         context = {
             "words": VERB_WORDS[verb],
-            "conditions": filter_words(job_filter),
+            "conditions": filter_words(job_filter).values(),
             "breadth": breadth(job_filter),
             "hindrances": hindrances(request, verb, [biz_type] if biz_type else []),
             "form": form,

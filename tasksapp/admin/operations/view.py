@@ -12,17 +12,11 @@ from django.utils.translation import gettext as _
 
 from tasksapp import operations
 from tasksapp.access.permissions import may
+from tasksapp.admin.frame.filter_words import filter_words, stored_filter
 from tasksapp.admin.frame.fragments import DASH, clock_time, local_time, number, percent, time_away
 from tasksapp.admin.operations.facts import facts, finish_words, hindrances, limits, rate_words
 from tasksapp.admin.operations.forms import RepaceForm, StartForm, StopForm
-from tasksapp.admin.operations.rows import (
-    filter_words,
-    jobs_address,
-    list_address,
-    rest_address,
-    state_badge,
-    stored_filter,
-)
+from tasksapp.admin.operations.rows import jobs_address, list_address, rest_address, state_badge
 from tasksapp.jobs.verb_words import RUNS, VERB_WORDS, title_of, with_count
 from tasksapp.models import BizType, Operation, Status
 from tasksapp.operations import Progress
@@ -55,7 +49,7 @@ class OperationView:
             "progress": progress,
             "sentence": progress.sentence,
             "state": state_badge(operation),
-            "conditions": filter_words(self.job_filter),
+            "conditions": filter_words(self.job_filter).values(),
             "step": _STEPS.get(state, 3),
             "may_act": may(self._request.user, operation.verb),
             "runs": operation.verb in RUNS,

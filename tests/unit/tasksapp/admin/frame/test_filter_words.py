@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.http import QueryDict
 
-from tasksapp.admin.operations.rows import filter_of, filter_words, query_of, stored_filter
+from tasksapp.admin.frame.filter_words import filter_of, filter_words, query_of, stored_filter
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import Operation, Status
@@ -32,7 +32,7 @@ EVERYTHING = JobFilter(
 
 
 def test_every_condition_beyond_biz_type_and_status_has_its_phrase() -> None:
-    words = filter_words(EVERYTHING)
+    words = list(filter_words(EVERYTHING).values())
 
     assert words == [
         f"last error: {error_class_label('http.503')}",
@@ -49,7 +49,7 @@ def test_every_condition_beyond_biz_type_and_status_has_its_phrase() -> None:
 
 
 def test_a_whole_biz_id_is_no_beginning() -> None:
-    assert filter_words(JobFilter(biz_id="A-1")) == ["biz id is “A-1”"]
+    assert filter_words(JobFilter(biz_id="A-1")) == {"biz_id": "biz id is “A-1”"}
 
 
 def test_an_address_gives_the_filter_back() -> None:
