@@ -95,10 +95,10 @@ class Measured:
         return self.failed / self.attempts if self.attempts else 0.0
 
 
-def measure(biz_types: Iterable[BizType], *, using: str | None = None) -> dict[int, Measured]:
+def measure(biz_types: Iterable[BizType]) -> dict[int, Measured]:
     """What is known of the biz types' attempts, by their ids, each with the drains of all; two queries."""
     now = timezone.now()
-    rows = Pulse.objects.using(using).filter(span_seconds=MINUTE).order_by()
+    rows = Pulse.objects.filter(span_seconds=MINUTE).order_by()
     drains: dict[int, Counter[datetime]] = defaultdict(Counter)
     late = rows.filter(at__gte=now - REMEMBERED, kind=Pulse.Kind.DRAIN).order_by("-at")
     for biz_type_id, at, second, count in late.values_list("biz_type_id", "at", "key", "count")[:DRAIN_ROWS]:
@@ -119,7 +119,7 @@ def measure(biz_types: Iterable[BizType], *, using: str | None = None) -> dict[i
 
 
 def capacity_of(
-    biz_type: BizType, measured: Measured, *, delivery_rate: float | None, max_in_flight: int | None, processes: int = 1
+    biz_type: BizType, measured: Measured, *, delivery_rate: float | None, max_in_flight: int | None
 ) -> Capacity:
     """The most jobs of the biz type a second with those limits.
 
@@ -128,11 +128,10 @@ def capacity_of(
         measured: what its pulses say.
         delivery_rate: its limit of attempts a second; None for no limit.
         max_in_flight: its limit of attempts under way; None for no limit.
-        processes: processes that deliver.
     """
     own = _own_pace(biz_type, measured)
     as_it_is = (delivery_rate, max_in_flight) == (biz_type.delivery_rate, biz_type.max_in_flight)
-    workers = _workers_per_second(biz_type, measured, own, processes=processes)
+    workers = _workers_per_second(biz_type, measured, own)
     limits = [workers]
     if delivery_rate is not None:
         # With a small burst, permits are lost that a busy machine claims more than a tenth of a second late.
@@ -224,18 +223,18 @@ def _slots_per_second(biz_type: BizType, measured: Measured, own: float | None, 
     return Capacity(max_in_flight / turn, Limit.SLOTS, turn <= latency * MOST_TURNS)
 
 
-def _workers_per_second(biz_type: BizType, measured: Measured, own: float | None, *, processes: int) -> Capacity:
+def _workers_per_second(biz_type: BizType, measured: Measured, own: float | None) -> Capacity:
     """What the workers can do: as fast as any drain was, and not more than the dispatchers may have open."""
     now = timezone.now()
     paces = (drained_per_second(drain, now=now) for drain in measured.drains.values())
     best = max((pace for pace in paces if pace is not None), default=None)
     known = options()
     latency = measured.latency_seconds or 0.01
-    slots = min(known.dispatcher_concurrency, known.biz_type_concurrency, known.host_concurrency) * processes
+    slots = min(known.dispatcher_concurrency, known.biz_type_concurrency, known.host_concurrency)
     caps = slots / (latency + USUAL_GAP_SECONDS)
     free = biz_type.delivery_rate is None and biz_type.max_in_flight is None
     if free and own is not None:
         return Capacity(own, Limit.WORKERS, True)
     if best is None:
-        return Capacity(min(USUAL_WORKER_PER_SECOND * processes, caps), Limit.UNKNOWN, False)
-    return Capacity(min(max(best, USUAL_WORKER_PER_SECOND * processes), caps), Limit.WORKERS, False)
+        return Capacity(min(USUAL_WORKER_PER_SECOND, caps), Limit.UNKNOWN, False)
+    return Capacity(min(max(best, USUAL_WORKER_PER_SECOND), caps), Limit.WORKERS, False)

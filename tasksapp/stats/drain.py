@@ -108,12 +108,12 @@ class Known(NamedTuple):
     arrivals: list[Arrivals]
 
 
-def read_known(biz_type: BizType, *, using: str | None = None) -> Known:
+def read_known(biz_type: BizType) -> Known:
     """What is known of the biz type at this moment; four queries."""
     return Known(
-        read_counts(biz_type_id=biz_type.id, using=using),
-        measure([biz_type], using=using)[biz_type.id],
-        read_arrivals(biz_type_ids=[biz_type.id], using=using).get(biz_type.id, []),
+        read_counts(biz_type_id=biz_type.id),
+        measure([biz_type])[biz_type.id],
+        read_arrivals(biz_type_ids=[biz_type.id]).get(biz_type.id, []),
     )
 
 
@@ -123,9 +123,7 @@ def forecast(
     now: datetime | None = None,
     delivery_rate: float | _AsItIs | None = AS_IT_IS,
     max_in_flight: int | _AsItIs | None = AS_IT_IS,
-    processes: int = 1,
     known: Known | None = None,
-    using: str | None = None,
 ) -> Drain:
     """When the jobs of the biz type that wait will be done.
 
@@ -134,18 +132,15 @@ def forecast(
         now: the present; None for what the clock says.
         delivery_rate: another limit of attempts a second, to see what it would do; None for no limit.
         max_in_flight: another limit of attempts under way.
-        processes: processes that deliver, as far as that is known.
         known: what :func:`read_known` has read; None to read it now.
-        using: the database.
     """
     now = now or timezone.now()
-    counts, measured, arrivals = known or read_known(biz_type, using=using)
+    counts, measured, arrivals = known or read_known(biz_type)
     capacity = capacity_of(
         biz_type,
         measured,
         delivery_rate=biz_type.delivery_rate if delivery_rate is AS_IT_IS else delivery_rate,
         max_in_flight=biz_type.max_in_flight if max_in_flight is AS_IT_IS else max_in_flight,
-        processes=processes,
     )
     start = min(now, counts.as_of or now)
     own = counts.of(biz_type.id)
@@ -166,21 +161,17 @@ def forecast(
     return _drain_by_keys(drain, biz_type, measured, own, start=start, bound=counts.bound) if drain.empty_at else drain
 
 
-def ahead(
-    *, now: datetime | None = None, biz_type_id: int | None = None, processes: int = 1, using: str | None = None
-) -> list[Peak]:
+def ahead(*, now: datetime | None = None, biz_type_id: int | None = None) -> list[Peak]:
     """The peaks of the next day at which jobs wait for longer than a moment, the first one first; four queries.
 
     Args:
         now: the present; None for what the clock says.
         biz_type_id: only those of this biz type.
-        processes: processes that deliver, as far as that is known.
-        using: the database.
     """
     now = now or timezone.now()
-    arrivals = read_arrivals(biz_type_ids=None if biz_type_id is None else [biz_type_id], using=using)
-    biz_types = list(BizType.objects.using(using).select_related("tenant").filter(id__in=arrivals))
-    measured = measure(biz_types, using=using)
+    arrivals = read_arrivals(biz_type_ids=None if biz_type_id is None else [biz_type_id])
+    biz_types = list(BizType.objects.select_related("tenant").filter(id__in=arrivals))
+    measured = measure(biz_types)
     found: list[Peak] = []
     for biz_type in biz_types:
         capacity = capacity_of(
@@ -188,7 +179,6 @@ def ahead(
             measured[biz_type.id],
             delivery_rate=biz_type.delivery_rate,
             max_in_flight=biz_type.max_in_flight,
-            processes=processes,
         )
         found += peaks_of(biz_type, capacity, arrivals[biz_type.id], waiting=0, now=now)
     return sorted(found, key=lambda peak: peak.at)
@@ -201,7 +191,6 @@ def peaks_with(
     now: datetime,
     delivery_rate: float | None,
     max_in_flight: int | None,
-    processes: int = 1,
 ) -> list[Peak]:
     """The peaks of the next day of one biz type, as they would be with those limits; what waits now is among them.
 
@@ -211,11 +200,8 @@ def peaks_with(
         now: the present.
         delivery_rate: the limit of attempts a second; None for no limit.
         max_in_flight: the limit of attempts under way.
-        processes: processes that deliver, as far as that is known.
     """
-    capacity = capacity_of(
-        biz_type, known.measured, delivery_rate=delivery_rate, max_in_flight=max_in_flight, processes=processes
-    )
+    capacity = capacity_of(biz_type, known.measured, delivery_rate=delivery_rate, max_in_flight=max_in_flight)
     own = known.counts.of(biz_type.id)
     return peaks_of(biz_type, capacity, known.arrivals, waiting=own.due_now + own.running, now=now)
 

@@ -47,27 +47,25 @@ def open_issues(
     *,
     biz_type_id: int | None = None,
     biz_types: Mapping[int, BizType] | None = None,
-    using: str | None = None,
 ) -> list[Issue]:
     """All groups of dead jobs, the latest first, as the loader counted them last; three queries at most.
 
     Args:
         biz_type_id: only those of this biz type.
         biz_types: all biz types by their ids, where they are known; None to read those that are needed.
-        using: the database.
     """
     newest = Job.objects.filter(
         biz_type=OuterRef("biz_type"), error_class=OuterRef("error_class"), status=Status.DEAD
     ).order_by("-finished_at")
-    counts = DeadCount.objects.using(using).filter(dead__gt=0)
+    counts = DeadCount.objects.filter(dead__gt=0)
     if biz_type_id is not None:
         counts = counts.filter(biz_type_id=biz_type_id)
     rows = list(counts.annotate(sample_job_id=Subquery(newest.values("id")[:1])).order_by("-last_at", "-dead"))
     if not rows:
         return []
     if biz_types is None:
-        biz_types = BizType.objects.using(using).select_related("tenant").in_bulk({row.biz_type_id for row in rows})
-    pulses = _pulses(biz_type_id, using=using)
+        biz_types = BizType.objects.select_related("tenant").in_bulk({row.biz_type_id for row in rows})
+    pulses = _pulses(biz_type_id)
     return [
         Issue(
             biz_types[row.biz_type_id],
@@ -97,11 +95,11 @@ class _Pulses:
         return self.failed[biz_type_id, error_class] / attempts if attempts else None
 
 
-def _pulses(biz_type_id: int | None, *, using: str | None) -> _Pulses:
+def _pulses(biz_type_id: int | None) -> _Pulses:
     now, (recent, _) = timezone.localtime(), lately(RECENT_MINUTES)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     settled = max(midnight, settled_until(HOUR, now=now))
-    rows = Pulse.objects.using(using).order_by()
+    rows = Pulse.objects.order_by()
     if biz_type_id is not None:
         rows = rows.filter(biz_type_id=biz_type_id)
     hours, minutes = rows.filter(span_seconds=HOUR), rows.filter(span_seconds=MINUTE)

@@ -16,16 +16,13 @@ from tasksapp.stats.upcoming import FINE_SECONDS, Arrivals, read_arrivals
 CROWDED_SECONDS = LEAST_WAIT_SECONDS / 2
 
 
-def read_limit_peaks(
-    biz_types: Iterable[BizType], *, fullest: int, now: datetime, using: str | None = None
-) -> list[Peak]:
+def read_limit_peaks(biz_types: Iterable[BizType], *, fullest: int, now: datetime) -> list[Peak]:
     """The peaks of the next day, as :func:`limit_peaks` has them; one query, or none where there can be no peak.
 
     Args:
         biz_types: the biz types.
         fullest: the jobs of all biz types in the fullest stretch of the day.
         now: the present.
-        using: the database.
     """
     limited = [
         biz_type
@@ -36,12 +33,12 @@ def read_limit_peaks(
     ]
     if not limited:
         return []
-    crowded = Upcoming.objects.using(using).filter(
+    crowded = Upcoming.objects.filter(
         span_seconds=FINE_SECONDS,
         biz_type__in=[biz_type.pk for biz_type in limited],
         jobs__gte=F("biz_type__delivery_rate") * CROWDED_SECONDS,
     )
-    arrivals = read_arrivals(biz_type_ids=crowded.values("biz_type_id"), using=using)
+    arrivals = read_arrivals(biz_type_ids=crowded.values("biz_type_id"))
     return limit_peaks(limited, arrivals=arrivals, now=now)
 
 

@@ -72,7 +72,6 @@ def read_series(
     until: datetime,
     step_seconds: int,
     among: Collection[int] | None = None,
-    using: str | None = None,
 ) -> list[PulsePoint]:
     """The points of the steps from ``since`` (from the whole minute before it) until ``until``; by one query.
 
@@ -84,12 +83,11 @@ def read_series(
         until: no step begins then or later.
         step_seconds: the length of a step, whole minutes.
         among: only these biz types, by their ids.
-        using: the database.
     """
     since, step = floor(since, MINUTE), timedelta(seconds=step_seconds)
     tallies: dict[int, Tally] = defaultdict(Tally)
     ranges = [
-        _pulses(Q(span_seconds=span, at__gte=begin, at__lt=end), biz_type_id=biz_type_id, among=among, using=using)
+        _pulses(Q(span_seconds=span, at__gte=begin, at__lt=end), biz_type_id=biz_type_id, among=among)
         .values_list("at", "kind", "key")
         .annotate(Sum("count"))
         for span, begin, end in _stretches(since, until, step_seconds=step_seconds, now=timezone.now())
@@ -102,18 +100,17 @@ def read_series(
 
 
 def summaries(
-    minutes: int = 5, *, among: Collection[int] | None = None, using: str | None = None
+    minutes: int = 5, *, among: Collection[int] | None = None
 ) -> tuple[PulseSummary, dict[int, PulseSummary]]:
     """The last minutes of all biz types together, and by the id of the biz type those that had attempts; by one query.
 
     Args:
         minutes: how many.
         among: only these biz types, by their ids.
-        using: the database.
     """
     since, seconds = lately(minutes)
     total, tallies = Tally(), defaultdict[int, Tally](Tally)
-    rows = _pulses(Q(span_seconds=MINUTE, at__gte=since), biz_type_id=None, among=among, using=using)
+    rows = _pulses(Q(span_seconds=MINUTE, at__gte=since), biz_type_id=None, among=among)
     for biz_type_id, kind, key, count in rows.values_list("biz_type_id", "kind", "key").annotate(Sum("count")):
         total.add(kind, key, count)
         tallies[biz_type_id].add(kind, key, count)
@@ -187,11 +184,9 @@ def _stretches(
         yield MINUTE, since, until
 
 
-def _pulses(
-    stretches: Q, *, biz_type_id: int | None, among: Collection[int] | None = None, using: str | None
-) -> QuerySet[Pulse]:
+def _pulses(stretches: Q, *, biz_type_id: int | None, among: Collection[int] | None = None) -> QuerySet[Pulse]:
     kinds = [*_ATTEMPTS, Pulse.Kind.DEAD, Pulse.Kind.LATENESS]
-    rows = Pulse.objects.using(using).filter(stretches, kind__in=kinds).order_by()
+    rows = Pulse.objects.filter(stretches, kind__in=kinds).order_by()
     if among is not None:
         rows = rows.filter(biz_type_id__in=among)
     return rows if biz_type_id is None else rows.filter(biz_type_id=biz_type_id)

@@ -39,7 +39,7 @@ class Coming(NamedTuple):
 
 
 def read_upcoming(
-    *, hours: int, seconds: int, now: datetime | None = None, biz_type_id: int | None = None, using: str | None = None
+    *, hours: int, seconds: int, now: datetime | None = None, biz_type_id: int | None = None
 ) -> list[Coming]:
     """The stretches of the hours ahead, empty ones too, from the one in which now lies; one query.
 
@@ -50,7 +50,6 @@ def read_upcoming(
         seconds: how long a stretch is: five minutes or a multiple of them, or a day.
         now: the present; None for what the clock says.
         biz_type_id: only the jobs of this biz type.
-        using: the database.
     """
     now, step = now or timezone.now(), timedelta(seconds=seconds)
     by_days = seconds == DAY_SECONDS
@@ -63,7 +62,7 @@ def read_upcoming(
             end=begin + stretches * step,
             seconds=seconds,
             counted_by=DAY_SECONDS if by_days else FINE_SECONDS,
-            using=using or router.db_for_read(Upcoming),
+            using=router.db_for_read(Upcoming),
             biz_type_id=biz_type_id,
         )
     }
@@ -84,16 +83,13 @@ class Arrivals(NamedTuple):
     last_at: datetime
 
 
-def read_arrivals(
-    *, biz_type_ids: Collection[int] | QuerySet[Any, Any] | None = None, using: str | None = None
-) -> dict[int, list[Arrivals]]:
+def read_arrivals(*, biz_type_ids: Collection[int] | QuerySet[Any, Any] | None = None) -> dict[int, list[Arrivals]]:
     """The jobs of the next day by the id of their biz type, in the order of their times.
 
     Args:
         biz_type_ids: only the jobs of these biz types, or of those that a query finds; None for all.
-        using: the database.
     """
-    rows: QuerySet[Upcoming] = Upcoming.objects.using(using).filter(span_seconds=FINE_SECONDS, jobs__gt=0)
+    rows: QuerySet[Upcoming] = Upcoming.objects.filter(span_seconds=FINE_SECONDS, jobs__gt=0)
     if biz_type_ids is not None:
         rows = rows.filter(biz_type_id__in=biz_type_ids)
     found: dict[int, list[Arrivals]] = {}
