@@ -50,14 +50,14 @@ class JobRefused(DelayHubError):
         super().__init__(f"the site refused the demo's job {biz_id}: {reason}")
 
 
-def run(options: SiteOptions, *, jobs: int, seconds: float, console: Console | None = None) -> int:
+def run(options: SiteOptions, *, jobs: int, seconds: float) -> int:
     """Starts a site, runs the demo on it, prints the table, and returns 0 if every number is right, else 1.
 
     Raises:
         SampleChanged: a sample biz type was edited in this data folder.
         DelayHubError: what :class:`Site` raises when a service does not start, or ends.
     """
-    console = console or Console(highlight=False)
+    console = Console(highlight=False)
     console.print("starting Redis, web server, worker and receiver …")
     # Jobs of one sample die, and a breaker would put that off beyond the end of the demo.
     with Site(replace(options, settings={**NO_BREAKER, **(options.settings or {})})) as site:

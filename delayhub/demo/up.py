@@ -18,13 +18,13 @@ USUAL_PORT = 8000
 LOOK_SECONDS = 0.5
 
 
-def run(options: SiteOptions, *, console: Console | None = None) -> int:
+def run(options: SiteOptions) -> int:
     """Starts the site, prints how to reach it, and returns 0 when a Ctrl-C ends it.
 
     Raises:
         DelayHubError: what :class:`Site` raises when a service does not start, or ends later.
     """
-    console = console or Console(highlight=False)
+    console = Console(highlight=False)
     if options.web_port is None and is_free(USUAL_PORT):
         options = replace(options, web_port=USUAL_PORT)
     console.print("starting Redis, web server, worker and receiver …")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from delayhub.clock import Clock, SystemClock
+from delayhub.clock import SystemClock
 from delayhub.engine.delay_queue import DelayQueue
 from delayhub.engine.entry import Place, text
 from delayhub.engine.keys import MAX_STEPS
@@ -18,6 +18,8 @@ from delayhub.engine.unique import Until
 LOOKED_AT = 2000
 #: Fields that one step of a search reads in Redis.
 PAGE = 1000
+#: How long a search goes on, in seconds.
+SEARCH_SECONDS = 2.0
 
 
 class KeyHolder(NamedTuple):
@@ -108,27 +110,17 @@ def look_at_keys(queue: DelayQueue, *, limit: int) -> KeyLook:
     return KeyLook(shown, total + count - gone, is_whole)
 
 
-def search_keys(
-    queue: DelayQueue,
-    wanted: str,
-    *,
-    by_text: bool,
-    limit: int,
-    most_seconds: float = 2.0,
-    clock: Clock | None = None,
-) -> KeyLook:
+def search_keys(queue: DelayQueue, wanted: str, *, by_text: bool, limit: int) -> KeyLook:
     """The keys that a message of that id has, or that hold a text.
 
     Args:
         queue: the queue.
         wanted: an id, a whole key, or a part of one; upper and lower case of a part are the same.
         by_text: look for the text in keys too.
-        limit: how many are enough.
-        most_seconds: how long it may take.
-        clock: tells the time.
+        limit: how many are enough; it ends after two seconds, too.
     """
-    clock = clock or SystemClock()
-    end, is_whole = clock.monotonic() + most_seconds, True
+    clock = SystemClock()
+    end, is_whole = clock.monotonic() + SEARCH_SECONDS, True
     found = dict.fromkeys(_exact(queue, wanted, by_text=by_text))
     for part in queue.parts:
         for page in _pages(part, wanted, by_text=by_text):
