@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -59,16 +60,8 @@ class ConnectionInbox(Generic[Connection]):
 
         Raises what the work raises, and an error of the database where the work has ended or spoilt its transaction.
         """
-        connection = self._connect()
-        try:
-            transaction = _transaction_on(connection)
-            try:
-                return self._take(connection, transaction, key, work)
-            except BaseException:
-                transaction.rollback()
-                raise
-        finally:
-            self._release(connection)
+        with self._transaction() as (connection, transaction):
+            return self._take(connection, transaction, key, work)
 
     def create_table(self) -> None:
         """Makes the table, where it is not there."""
@@ -113,18 +106,24 @@ class ConnectionInbox(Generic[Connection]):
         return answer
 
     def _change(self, change: Callable[[_Transaction], Any]) -> Any:
+        with self._transaction() as (_, transaction):
+            transaction.begin(wait_ms=self._wait_ms)
+            transaction.wait_as_usual()
+            result = change(transaction)
+            transaction.commit()
+            return result
+
+    @contextmanager
+    def _transaction(self) -> Iterator[tuple[Connection, _Transaction]]:
+        """A connection, and the transaction on it, which an error rolls back."""
         connection = self._connect()
         try:
             transaction = _transaction_on(connection)
-            transaction.begin(wait_ms=self._wait_ms)
             try:
-                transaction.wait_as_usual()
-                result = change(transaction)
+                yield connection, transaction
             except BaseException:
                 transaction.rollback()
                 raise
-            transaction.commit()
-            return result
         finally:
             self._release(connection)
 
