@@ -90,14 +90,11 @@ _CHANGING = {
         status=409, code="wrong_state", detail="cannot cancel it: it is dead", extra={"state": "dead"}
     )),
 }  # fmt: skip
-
 _CONDITIONAL = {
     412: ("It has changed since it was read: `If-Match` names another state.", Problem(
         status=412, code="precondition_failed",
         detail="It has changed since you read it: read it again, and send its new ETag as If-Match.",
     )),
-}  # fmt: skip
-_CONDITION_ASKED = {
     428: ("`If-Match` is missing.", Problem(
         status=428, code="precondition_required",
         detail="Send the ETag of what you have read as If-Match, or `*` to change whatever is there.",
@@ -147,7 +144,6 @@ class ProblemSchema(AutoSchema):
             **_ALWAYS,
             **(_KEYED if has_key and getattr(self.view, "action", None) != "bulk" else {}),
             **(_CONDITIONAL if has_condition else {}),
-            **(_CONDITION_ASKED if has_condition else {}),
             **(_OF_ONE if "{" in self.path else {}),
             **(_WITH_BODY if has_body else {}),
             **(_CHANGING if self.method != "GET" and getattr(self.view, "action", None) != "bulk" else {}),
