@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from django import template
 from django.apps import apps
-from django.http import HttpRequest
 from django.template import Context
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-
-from tasksapp.access.permissions import VIEW_QUEUES, VIEW_SYSTEM
-from tasksapp.admin.frame.fragments import address
-from tasksapp.admin.frame.requests import site_name
 
 register = template.Library()
 
@@ -32,20 +25,6 @@ HTMX_APP = "django_htmx"
 HTMX_CONFIG = (
     '{"includeIndicatorCSS": false, "includeIndicatorStyles": false, "history": false, "historyEnabled": false,'
     ' "allowEval": false, "morphIgnore": ["data-htmx-powered", "open"]}'
-)
-#: Label, name of the address, and the permission that it takes. A site that lacks a page has no entry for it.
-PAGES: tuple[tuple[Promise, str, str], ...] = (
-    (gettext_lazy("Issues"), "tasksapp_deadcount_changelist", "tasksapp.view_job"),
-    (gettext_lazy("Alerts"), "tasksapp_alert_changelist", "tasksapp.view_job"),
-    (gettext_lazy("Jobs"), "tasksapp_job_changelist", "tasksapp.view_job"),
-    (gettext_lazy("Series"), "tasksapp_series_changelist", "tasksapp.view_series"),
-    (gettext_lazy("Operations"), "tasksapp_operation_changelist", "tasksapp.view_operation"),
-    (gettext_lazy("Biz types"), "tasksapp_biztype_changelist", "tasksapp.view_biztype"),
-    (gettext_lazy("Celery queues"), "tasksapp_celery_queues", VIEW_QUEUES),
-    (gettext_lazy("System"), "tasksapp_system", VIEW_SYSTEM),
-    (gettext_lazy("Audit"), "tasksapp_auditentry_changelist", "tasksapp.view_auditentry"),
-    (gettext_lazy("Tenants"), "tasksapp_tenant_changelist", "tasksapp.view_tenant"),
-    (gettext_lazy("API keys"), "tasksapp_apikey_changelist", "tasksapp.view_apikey"),
 )
 
 
@@ -129,32 +108,6 @@ def delayhub_mark(context: Context) -> SafeString:
 @register.inclusion_tag("tasksapp/admin/nav.html", takes_context=True)
 def delayhub_nav(context: Context) -> dict[str, Any]:
     """The menu of the app's pages that the person may see, on the admin site that shows it."""
-    from tasksapp.templatetags.delayhub import menu  # noqa: PLC0415  Django loads this module also where no admin is
+    from tasksapp.admin.frame.menu import menu  # noqa: PLC0415  Django loads this module also where no admin is
 
     return {"entries": menu(context["request"])}
-
-
-class Entry(NamedTuple):
-    """A page: what it is called, its address, and whether the person is there."""
-
-    label: str | Promise
-    url: str
-    is_here: bool
-
-
-def menu(request: HttpRequest) -> list[Entry]:
-    """The pages that the site of the request has and that the person may see."""
-    site = site_name(request)
-    shown = [
-        (label, address(name, site=site)) for label, name, permission in PAGES if request.user.has_perm(permission)
-    ]
-    if request.user.has_perm("tasksapp.view_job"):
-        shown.insert(0, (_("Overview"), address("app_list", "tasksapp", site=site)))
-    found = [(label, url) for label, url in shown if url]
-    here = _here(request.path, [url for _label, url in found])
-    return [Entry(label, url, url == here) for label, url in found]
-
-
-def _here(path: str, urls: list[str]) -> str:
-    """The entry that a page belongs to: the longest address that its own begins with."""
-    return max((url for url in urls if path.startswith(url)), key=len, default="")

@@ -222,7 +222,7 @@ TESTED_THROUGH = {
     },
     **{
         f"tasksapp/{module}.py": ("tests/integration/tasksapp/series/test_verbs.py", "the verbs show it")
-        for module in (*("models/series", "series/fields", "series/lookup", "series/outlook", "sql/occurrences"),)
+        for module in (*("models/series", "series/fields", "series/lookup", "sql/occurrences"),)
     },
     "tasksapp/timers/fitness.py": (
         "tests/integration/tasksapp/workers/test_timer_queues.py",

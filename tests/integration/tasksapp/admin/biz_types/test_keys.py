@@ -45,7 +45,7 @@ def test_the_page_shows_keys_and_leads_to_their_jobs(keeper: Client, biz_type: B
     url = next(row.jobs_url for row in answer.context["rows"])
     assert "flow_key=%3Ccustomer-7%3E" in url
     listed = keeper.get(url)
-    assert "flow key &lt;customer-7&gt;" in listed.content.decode()
+    assert "flow key is “&lt;customer-7&gt;”" in listed.content.decode()
     job = keeper.get(reverse("admin:tasksapp_job_change", args=[Job.objects.all()[0].id]))
     assert "&lt;customer-7&gt;" in job.content.decode()
 

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.test import RequestFactory
 
-from tasksapp.templatetags.delayhub import menu
+from tasksapp.admin.frame.menu import menu
 
 pytestmark = pytest.mark.django_db
 
