@@ -16,6 +16,7 @@
         ├── OneIsLive         the biz type keeps one live job of a biz id, and there is one
         ├── JobNotFound       there is no such job
         ├── SeveralJobs       several live jobs have the business key
+        ├── NotFirst          another job of its ordered flow key comes first
         ├── WrongState        the job's status does not allow the verb
         ├── ClaimLost         the claim of a pulled job does not hold any more
         ├── TimersAway        Redis does not answer, so no job can be claimed
@@ -138,6 +139,15 @@ class OneIsLive(JobError):
         self.biz_type = biz_type
         self.biz_id = biz_id
         self.job_id = job_id
+
+
+class NotFirst(JobError):
+    """Jobs of its flow key run in their order, and ``first_id`` comes before it."""
+
+    def __init__(self, job_id: UUID, first_id: UUID) -> None:
+        super().__init__(f"job {job_id} waits for job {first_id}: the jobs of its flow key run in their order")
+        self.job_id = job_id
+        self.first_id = first_id
 
 
 class JobNotFound(JobError, LookupError):

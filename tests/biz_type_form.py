@@ -27,6 +27,7 @@ def form_of(biz_type: dict[str, Any]) -> dict[str, Any]:
         "insert_burst": "100",
         "delivery_burst": "1",
         "key_burst": "1",
+        "ordered": "no",
         "weight": "1",
         "priority": "5",
         "guarantee": "at_least_once",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, TypedDict
+from uuid import UUID
 
 Target = Literal["http", "celery", "pull"]
 Method = Literal["POST", "PUT", "PATCH"]
@@ -17,6 +18,7 @@ Verdict = Literal["succeeds", "tried again", "dead", "not sent"]
 AddressVerdict = Literal["allowed", "refused", "unknown"]
 ImportAction = Literal["create", "change", "none"]
 WhenLate = Literal["fire", "skip", "dead"]
+Ordered = Literal["no", "dead_blocks", "dead_lets_go"]
 
 
 class BizTypeFields(TypedDict, total=False):
@@ -62,6 +64,8 @@ class BizTypeFields(TypedDict, total=False):
     key_rate: float | None
     key_burst: int
     key_max_in_flight: int | None
+    #: Whether the jobs of a flow key run one after the other, and what a dead one does to those behind it.
+    ordered: Ordered
     weight: int
     #: 0 goes first, 9 last.
     priority: int
@@ -135,6 +139,8 @@ class BizType:
     key_rate: float | None
     key_burst: int
     key_max_in_flight: int | None
+    #: Whether the jobs of a flow key run one after the other, and what a dead one does to those behind it.
+    ordered: Ordered
     weight: int
     #: 0 goes first, 9 last.
     priority: int
@@ -273,6 +279,7 @@ class FlowKey:
     due: Annotated[int, "Those that are due, and that no worker has."]
     in_flight: Annotated[int, "Counted only where keys have a limit of it."]
     paused_until: Annotated[datetime | None, "None: it is not paused."]
+    blocked_by: Annotated[str | None, UUID, "The job that others of it wait for. None: it is in no order, or not long."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,6 +289,7 @@ class FlowKeys:
     flow_keys: Sequence[FlowKey]
     is_whole: Annotated[bool, "Whether all keys were counted: only the next 1 000 of the line are."]
     paused: Annotated[Sequence[str], "All paused keys."]
+    blocked: Annotated[Sequence[str], "Keys in order whose first job has not come to an end for long, 200 at most."]
 
 
 @dataclass(frozen=True, kw_only=True)

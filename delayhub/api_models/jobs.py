@@ -79,6 +79,7 @@ class Job(Carries):
     last_error: str
     series: Annotated[int | None, "The number of the series that it is one of. None: of none."]
     occurrence_at: Annotated[datetime | None, "Which of its series. None: of none, or triggered by hand."]
+    place: Annotated[int | None, "Its place among the jobs of its flow key. None: they are in no order."]
     created_at: datetime
     updated_at: datetime
     finished_at: datetime | None

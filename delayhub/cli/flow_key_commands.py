@@ -37,6 +37,8 @@ def list_(session: Session, biz_type: str, flow_key: str | None) -> None:
         session.out.note("Not all keys were counted: name one by --flow-key.")
     if found.paused:
         session.out.note(f"Paused: {', '.join(found.paused)}")
+    if found.blocked:
+        session.out.note(f"Blocked: {', '.join(found.blocked)}")
 
 
 @flow_keys.command()
@@ -61,16 +63,16 @@ def resume(session: Session, biz_type: str, flow_key: str, reason: str) -> None:
 
 
 def _row(each: FlowKey) -> Sequence[Any]:
-    return each.flow_key, each.waiting, each.due, each.in_flight, coloured(_state(each.paused_until))
+    return each.flow_key, each.waiting, each.due, each.in_flight, coloured(_state(each.paused_until, each.blocked_by))
 
 
 def _changed(session: Session, done: PausedFlowKey) -> None:
     session.out.one(done, [("flow key", done.flow_key), ("state", coloured(_state(done.paused_until)))])
 
 
-def _state(paused_until: datetime | None) -> str:
+def _state(paused_until: datetime | None, blocked_by: str | None = None) -> str:
     if paused_until is None or paused_until <= now():
-        return "ok"
+        return "ok" if blocked_by is None else f"waits for {blocked_by}"
     return "paused" if paused_until.year >= FOREVER else f"paused until {shown(paused_until)}"
 
 

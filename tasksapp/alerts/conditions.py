@@ -10,12 +10,14 @@ from typing import Any
 
 from django.db.models import Sum
 
-from tasksapp.biz_types.breaker import Breaker, callback_host
+from tasksapp.biz_types.breaker import callback_host
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.holds import open_breakers
 from tasksapp.conf import options
+from tasksapp.jobs.flow_order import first_ones_overdue
 from tasksapp.models import AlertKind, BizType, JobCount, Pulse
 from tasksapp.sql.alert_work import AlertWork, alert_work
+from tasksapp.sql.ordered_keys import blocked_keys
 from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState
 from tasksapp.stats.pulses import MINUTE, floor
 
@@ -32,6 +34,8 @@ FRESH = timedelta(seconds=60)
 _AT_ONCE = timedelta()
 #: Kinds of errors that one alert names.
 NAMED_ERRORS = 5
+#: Blocked flow keys of a biz type that are counted.
+MOST_BLOCKED = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,7 +124,7 @@ def biz_type_judgement(work: AlertWork, *, now: datetime, using: str) -> Judgeme
     if breakers is not None:
         kinds.add(AlertKind.BREAKER_OPEN)
         if work.counted:
-            kinds.add(AlertKind.OVERDUE)
+            kinds |= {AlertKind.OVERDUE, AlertKind.KEY_BLOCKED}
     found: list[Condition] = []
     if breakers or work.overdue or work.died:
         # As they are called now: of a tenant that was renamed since, a row that is known says nothing.
@@ -128,12 +132,11 @@ def biz_type_judgement(work: AlertWork, *, now: datetime, using: str) -> Judgeme
         counts = {row.biz_type_id: row for row in JobCount.objects.using(using).filter(counted_at__gte=now - FRESH)}
         found = _dying(biz_types, counts, now=now, using=using)
         if breakers is not None:
-            found += [
-                _down(biz_type)
-                for biz_type in biz_types
-                if biz_type.queue in breakers and not biz_type.is_shut(now=now)
-            ]
-            found += _overdue(biz_types, counts, breakers, now=now)
+            open_now = [biz_type for biz_type in biz_types if not biz_type.is_shut(now=now)]
+            found += [_down(biz_type) for biz_type in open_now if biz_type.queue in breakers]
+            reached = [biz_type for biz_type in open_now if biz_type.queue not in breakers]
+            found += _blocked(reached, now=now, using=using)
+            found += _overdue(reached, counts, now=now, using=using)
     return Judgement(conditions=found, kinds=frozenset(kinds))
 
 
@@ -142,15 +145,34 @@ def _down(biz_type: BizType) -> Condition:
     return Condition(kind=AlertKind.BREAKER_OPEN, biz_type_id=biz_type.pk, facts=facts, confirm=_AT_ONCE)
 
 
+def _blocked(biz_types: Sequence[BizType], *, now: datetime, using: str) -> list[Condition]:
+    """Flow keys in order whose first job does not come to an end; one for all of a biz type."""
+    before = _overdue_before(now)
+    found = []
+    for biz_type in biz_types:
+        if not biz_type.is_ordered:
+            continue
+        if first := blocked_keys(biz_type.pk, before=before, most=MOST_BLOCKED, using=using):
+            keys, job = len(first), first[0]
+            facts = {"biz_type": biz_type.label, "keys": keys, "flow_key": job.flow_key, "job_id": str(job.id)}
+            found.append(Condition(kind=AlertKind.KEY_BLOCKED, biz_type_id=biz_type.pk, facts=facts))
+    return found
+
+
 def _overdue(
-    biz_types: Sequence[BizType], counts: Mapping[int, JobCount], breakers: Mapping[str, Breaker], *, now: datetime
+    biz_types: Sequence[BizType], counts: Mapping[int, JobCount], *, now: datetime, using: str
 ) -> list[Condition]:
-    """Not those of a biz type that is paused, disabled, or whose receiver is down: that is known, and told."""
+    """Of biz types that are neither paused nor disabled, and whose receivers are up: all that is known, and told.
+
+    Of jobs in order, only the first of a flow key can be late: the others wait for it.
+    """
     before = _overdue_before(now)
     found = []
     for biz_type in biz_types:
         count = counts.get(biz_type.pk)
-        if count is None or not count.due_now or biz_type.is_shut(now=now) or biz_type.queue in breakers:
+        if count is None or not count.due_now:
+            continue
+        if biz_type.is_ordered and not first_ones_overdue(biz_type, before=before, using=using):
             continue
         if count.oldest_due_at is not None and count.oldest_due_at < before:
             facts = {"biz_type": biz_type.label, "due": count.due_now, "oldest": count.oldest_due_at.isoformat()}

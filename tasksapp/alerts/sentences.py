@@ -71,6 +71,17 @@ def sentence_of(kind: str, facts: Mapping[str, Any]) -> str:
                 "due": _number(facts.get("due")),
                 "since": _time(facts.get("oldest")),
             }
+        case AlertKind.KEY_BLOCKED:
+            text = _(
+                "%(biz_type)s: flow keys are blocked: %(keys)s; longest of all %(flow_key)s, by job %(job_id)s. The"
+                " jobs behind it wait until it is over."
+            )
+            return text % {
+                "biz_type": words["biz_type"],
+                "keys": _number(facts.get("keys")),
+                "flow_key": facts.get("flow_key", "?"),
+                "job_id": facts.get("job_id", "?"),
+            }
         case AlertKind.DEAD:
             return _about_deaths(words)
     return str(_SITE.get(kind) or _DELIVERY.get(str(facts.get("state", ""))) or kind)

@@ -33,7 +33,7 @@ FIELDS = (
     "max_attempts", "max_age_seconds", "backoff", "backoff_min_seconds", "backoff_max_seconds", "backoff_factor",
     "backoff_max_doublings", "backoff_list", "jitter", "permanent_status_codes",
     "insert_rate", "insert_burst", "delivery_rate", "delivery_burst", "max_in_flight",
-    "key_rate", "key_burst", "key_max_in_flight", "weight", "priority",
+    "key_rate", "key_burst", "key_max_in_flight", "ordered", "weight", "priority",
     "guarantee", "max_lateness_seconds", "when_late", "retention_seconds",
     "one_live", "debounce_max_wait_seconds", "on_success", "on_dead",
     "owner_mail", "owner_url", "lane",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.db import router, transaction
@@ -14,7 +14,10 @@ from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.biz_types.gates import follow
+from tasksapp.conf import options
 from tasksapp.models import UNTIL_RESUMED, BizType, PausedKey
+from tasksapp.sql import ordered_keys
+from tasksapp.sql.ordered_keys import FirstJob, first_jobs_of
 from tasksapp.timers.lanes import watched, watched_lane
 
 #: What is known of one key.
@@ -22,6 +25,8 @@ KeyNumbers = KeyCounts
 
 #: Keys that one look shows, and those of the line that it counts: the keys with due jobs come first there.
 MOST_SHOWN, MOST_COUNTED = 50, 1_000
+#: Blocked keys that one look shows.
+MOST_BLOCKED = 200
 
 
 class KeyLook(NamedTuple):
@@ -59,6 +64,23 @@ def paused_keys(biz_type: BizType, *, most: int | None = None) -> list[PausedKey
     """The paused flow keys of the biz type, by name."""
     rows = PausedKey.objects.filter(biz_type_id=biz_type.pk, until__gt=timezone.now())
     return list(rows.order_by("flow_key")[:most])
+
+
+def blocked_keys(biz_type: BizType, *, flow_key: str = "", most: int = MOST_BLOCKED) -> list[FirstJob]:
+    """The first jobs of ordered flow keys, for which others wait: those that began as long ago as an alert waits.
+
+    Args:
+        biz_type: the biz type.
+        flow_key: only this one, however long it has been the first; '' for all.
+        most: how many at most, the oldest first.
+    """
+    using = router.db_for_read(BizType)
+    if not biz_type.is_ordered:
+        return []
+    if flow_key:
+        return first_jobs_of([(biz_type.pk, flow_key)], using=using)
+    before = timezone.now() - timedelta(seconds=options().alert_overdue_seconds)
+    return ordered_keys.blocked_keys(biz_type.pk, before=before, most=most, using=using)
 
 
 def pause_key(

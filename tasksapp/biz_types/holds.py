@@ -7,13 +7,15 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from math import ceil
 
+from django.db import DEFAULT_DB_ALIAS
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from delayhub.clock import due_ms, moment
 from delayhub.engine import KeyCounts
 from tasksapp.biz_types.breaker import Breaker, breakers_of
-from tasksapp.models import UNTIL_RESUMED, BizType, Job, PausedKey
+from tasksapp.models import UNTIL_RESUMED, BizType, Job, PausedKey, Status
+from tasksapp.sql.ordered_keys import first_jobs_of
 from tasksapp.timers.lanes import brisk_lane, tried
 
 #: A puller waits for half a minute at most and asks again; one that is run every minute asks that often.
@@ -119,11 +121,25 @@ def key_hold(job: Job, *, now: datetime) -> str:
     if paused is not None:
         said = _pause(paused, job.biz_type)
         return f"{said}: {paused.reason}" if paused.reason else said
+    if job.place is not None and job.biz_type.is_ordered and (behind := _order(job)):
+        return behind
     if not job.biz_type.has_key_limits or job.next_run_at > now:
         return ""
     lane, queue = brisk_lane(job.biz_type.timer_lane), job.biz_type.queue
     found = tried(lambda: lane.count_keys(queue, [job.flow_key]), action="look")
     return _limit(found[0], job.biz_type, now_ms=due_ms(now)) if found else ""
+
+
+def _order(job: Job) -> str:
+    """Which job of its key comes before it; '' for none."""
+    for first in first_jobs_of([(job.biz_type_id, job.flow_key)], using=job._state.db or DEFAULT_DB_ALIAS):
+        if first.id != job.id:
+            values = {"key": job.flow_key, "job": first.id, "status": Status(first.status).label}
+            return (
+                _("the jobs of the flow key %(key)s run in their order, and job %(job)s (%(status)s) comes first")
+                % values
+            )
+    return ""
 
 
 def _pause(paused: PausedKey, biz_type: BizType) -> str:

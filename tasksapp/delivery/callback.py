@@ -70,6 +70,8 @@ class Callback:
         redrives: how often the job was redriven before it.
         traceparent: W3C trace context; '' for none.
         occurrence_ms: which of its series it is, Unix ms; 0 for none.
+        turn: it grows with each job of its flow key that begins; 0 where they are in no order.
+        is_out_of_order: whether jobs that come after it in their order may have gone before it.
         flow_key: whose job it is; callbacks of several keys take turns.
         is_test: whether a person sends it to try the receiver, and there is no job.
         lease_ends: monotonic seconds; renewed meanwhile.
@@ -87,6 +89,8 @@ class Callback:
     redrives: int = 0
     traceparent: str = ""
     occurrence_ms: int = 0
+    turn: int = 0
+    is_out_of_order: bool = False
     flow_key: str = ""
     is_test: bool = False
     lease_ends: float

@@ -127,6 +127,8 @@ def sent_headers(callback: Callback, *, head: Head) -> SentHeaders:
         callback.traceparent,
         head,
         callback.occurrence_ms,
+        callback.turn,
+        callback.is_out_of_order,
     )
 
 

@@ -36,6 +36,8 @@ class SentHeaders(NamedTuple):
         traceparent: W3C trace context; '' for none.
         head: what all callbacks of the target share.
         occurrence_ms: which of its series the job is, Unix ms; 0 for none.
+        turn: it grows with each job of its flow key that begins; 0 where they are in no order.
+        is_out_of_order: whether jobs that come after it in their order may have gone before it.
     """
 
     due_ms: int
@@ -48,6 +50,12 @@ class SentHeaders(NamedTuple):
     traceparent: str
     head: Head
     occurrence_ms: int = 0
+    turn: int = 0
+    is_out_of_order: bool = False
+
+    def kept(self) -> Sequence[Any]:
+        """What the record of an attempt stores: nothing of order where there is none."""
+        return self if self.turn else self[:-2]
 
 
 def head_of(headers: Mapping[str, str], *, line: str, biz_type: str, user_agent: str) -> Head:
@@ -74,6 +82,10 @@ def own_lines(sent: SentHeaders, *, job_id: str, started_ms: int, lateness_ms: i
         lines += f"delayhub-redrive: {sent.redrives}\r\n"
     if sent.occurrence_ms:
         lines += f"delayhub-occurrence-at: {moment(sent.occurrence_ms).isoformat(timespec='milliseconds')}\r\n"
+    if sent.turn:
+        lines += f"delayhub-turn: {sent.turn}\r\n"
+        if sent.is_out_of_order:
+            lines += "delayhub-out-of-order: true\r\n"
     if sent.is_test:
         lines += "delayhub-test: 1\r\n"
     if sent.traceparent:

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
+from tasksapp.jobs.flow_order import not_first
 from tasksapp.jobs.verbs import Verb, follow_on_commit, named, new_time
 from tasksapp.models import AuditEntry, BizType, Job
 from tasksapp.sql.make_live import make_live
@@ -29,6 +30,7 @@ class BulkOutcome:
 
     A job is left out where its status does not allow the verb, or where it is being moved to another site; a redrive
     also leaves those out whose business key is resolved, or of whose biz id one is live where the biz type keeps one.
+    Of jobs in order, only the first runs now.
 
     ``biz_types``: how many it changed of each biz type.
     """
@@ -76,9 +78,10 @@ def apply_many(
             if verb is Verb.REDRIVE:
                 batch = batch.filter(not_resolved())
             before = {row["id"]: row for row in batch.select_for_update(no_key=True, of=("self",)).values("id", *kept)}
-            if not before:
+            waiting = not_first(list(before), using=using) if verb is Verb.RUN_NOW else set()
+            ids_changed = [job_id for job_id in before if job_id not in waiting]
+            if not ids_changed:
                 continue
-            ids_changed = list(before)
             if verb is Verb.REDRIVE:
                 ids_changed = make_live(ids_changed, values, using=using)
             else:

@@ -13,6 +13,7 @@ from delayhub.clock import moment
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.conf import options
 from tasksapp.jobs import job_log
+from tasksapp.jobs.flow_order import wake_keys_of
 from tasksapp.jobs.follow_ups import EndedJob, has_receivers, make_follow_ups, send_signals
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
@@ -84,9 +85,10 @@ class Claimer:
         answer, spent = self._claim([job_id], now_ms=now_ms, forward_seconds=0)
         # A job that is gone keeps its slot: the message may have come twice, and another worker runs the job.
         self._free_slots(spent)
-        if answer.shut:
+        if answer.shut or answer.blocked:
             # Its row still says that the message is under way; with that neither the loader nor a claim would take it.
-            pending = Job.objects.using(self._using).filter(id__in=answer.shut, status=Status.PENDING)
+            left = [*answer.shut, *answer.blocked]
+            pending = Job.objects.using(self._using).filter(id__in=left, status=Status.PENDING)
             pending.update(lease_until=None)
         return answer
 
@@ -139,8 +141,11 @@ class Claimer:
         later |= dict.fromkeys(answer.shut, now + SHUT_WAIT)
         if later:
             self._arm_again(later)
+        if answer.blocked or answer.ended:
+            # After the claim: a job that has become the first meanwhile was waked before its timer was used up here.
+            wake_keys_of([*answer.blocked, *answer.ended], using=self._using)
         self._send_signals(answer.ended)
-        return answer, [*later, *answer.ended]
+        return answer, [*later, *answer.ended, *answer.blocked]
 
     def _answer(
         self, ids: Sequence[UUID], *, now: datetime, forward_seconds: float, pulling: Pulling | None = None

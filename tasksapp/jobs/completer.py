@@ -16,12 +16,14 @@ from tasksapp.access.actors import RECEIVER
 from tasksapp.biz_types.failure_counter import FailureCounter
 from tasksapp.jobs import job_log
 from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
+from tasksapp.jobs.flow_order import wake_keys
 from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Status, Transition
 from tasksapp.sql.finished import Finished
 from tasksapp.sql.leases import renew_leases
+from tasksapp.sql.ordered_keys import keys_in_order
 from tasksapp.sql.series_overlap import release_series
 from tasksapp.sql.write_outcomes import write_outcomes
 from tasksapp.stats.database_lock import is_lock_timeout
@@ -146,6 +148,9 @@ class Completer:
             # Put, not ensured: the timer of this attempt may still be leased, and its acknowledgement must not end the
             # next one.
             move(again)
+        if ordered := keys_in_order(completion.job.row for completion in kept):
+            # Also where a retry is to follow: the row may have become cancelled, and then the next one's turn has come.
+            wake_keys(ordered, using=self._using)
         for completion in completions:
             if completion.cancel_others:
                 self._cancel_others(completion.job)

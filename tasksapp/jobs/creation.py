@@ -22,6 +22,7 @@ from tasksapp.biz_types.visible import reach_of
 from tasksapp.conf import options
 from tasksapp.errors import KeyTaken, OneIsLive
 from tasksapp.jobs import job_log
+from tasksapp.jobs.flow_order import arm_keys
 from tasksapp.jobs.one_live import keeps_one, write_live
 from tasksapp.jobs.requests import DAY, Accepted, JobRequest, Rejected, checked
 from tasksapp.jobs.resolved import without_resolved
@@ -30,13 +31,14 @@ from tasksapp.models import BizType, Job, NewJob
 from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
 from tasksapp.sql.driver import health_check
 from tasksapp.sql.insert_jobs import insert_jobs
+from tasksapp.sql.ordered_keys import keys_in_order, placed
 from tasksapp.sql.replace_jobs import Debounced, replace_jobs
 from tasksapp.timers.arming import arm, move
 from tasksapp.timers.timer import Groups, Timer, grouped
 
 __all__ = ["Created", "JobRequest", "Rejected", "create", "create_many"]
 
-ANY = BizType.OneLive.ANY
+ANY, UNORDERED = BizType.OneLive.ANY, BizType.Ordered.NO
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -206,17 +208,18 @@ class _Writing:
 
     def save(self) -> None:
         """Writes them, in the caller's transaction if there is one."""
-        keyed = debounced = live = False
+        keyed = debounced = live = ordered = False
         for request in self.accepted:  # three generators would cost a single create 2 µs
             keyed = keyed or request.key is not None
             debounced = debounced or bool(request.row.debounce_key)
             live = live or request.biz_type.one_live != ANY
+            ordered = ordered or request.biz_type.ordered != UNORDERED
         # A statement alone is a transaction already; several need one around them.
-        if keyed or live or (debounced and len(self.accepted) > 1):
+        if keyed or live or ordered or (debounced and len(self.accepted) > 1):
             with transaction.atomic(using=self.batch.using):
-                self._write(keyed=keyed, debounced=debounced, live=live)
+                self._write(keyed=keyed, debounced=debounced, live=live, ordered=ordered)
         else:
-            self._write(keyed=keyed, debounced=debounced, live=live)
+            self._write(keyed=keyed, debounced=debounced, live=live, ordered=False)
 
     def _outcome(self, request: Accepted) -> Created | Rejected:
         own = request.row.id
@@ -238,10 +241,12 @@ class _Writing:
             job_id=row.id, created=True, replaced=False, was_past=row.due_at < batch.now, batch=batch, row=row
         )
 
-    def _write(self, *, keyed: bool, debounced: bool, live: bool) -> None:
+    def _write(self, *, keyed: bool, debounced: bool, live: bool, ordered: bool) -> None:
         if keyed:
             self._claim_keys()
         fresh = [request for request in self.accepted if request.row.id not in self.earlier] if keyed else self.accepted
+        if ordered:
+            fresh = self._placed(fresh)
         plain = [request for request in fresh if not request.row.debounce_key] if debounced else fresh
         if live:
             plain = [request for request in plain if not keeps_one(request)]
@@ -249,7 +254,7 @@ class _Writing:
 
         def prepare() -> None:
             nonlocal added
-            added = _timers_of(plain)
+            added = _timers_of([request for request in plain if request.row.place is None] if ordered else plain)
             self.outcomes = [self._created(request) for request in plain]
 
         if plain:
@@ -265,10 +270,26 @@ class _Writing:
             more_in_time = not more or arm(more)
             in_time = arm(added) and more_in_time
             self.batch.armed = (not moved or move(moved)) and in_time
+            if ordered and (keys := keys_in_order(request.row for request in fresh)):
+                self.batch.armed = arm_keys(keys, using=self.batch.using) and self.batch.armed
             if job_log.debugs():
                 self._log()
 
         self.connection.on_commit(set_timers, robust=True)
+
+    def _placed(self, requests: Sequence[Accepted]) -> list[Accepted]:
+        """The requests with the places of their jobs, before anything is written that another one may wait for."""
+        batch = self.batch
+        rows = placed(
+            [request.row for request in requests],
+            ordered={request.biz_type.pk for request in requests if request.biz_type.is_ordered},
+            delayed={request.row.id for request in requests if request.request.due_at is None},
+            now=batch.now,
+            using=batch.using,
+        )
+        found = {row.id: request._replace(row=row) for request, row in zip(requests, rows, strict=True)}
+        self.accepted = [found.get(request.row.id, request) for request in self.accepted]
+        return list(found.values())
 
     def _log(self) -> None:
         """A line for each job that is there now."""
@@ -297,6 +318,7 @@ class _Writing:
         return [
             _timer(request, job_id)._replace(next_run_at=next_run_at)
             for request in latest.values()
+            if request.row.place is None
             for job_id, next_run_at in [became[request.row.id]]
         ]
 
@@ -310,9 +332,10 @@ class _Writing:
         self.refused = wrote.refused
         for request in single:
             job = wrote.moved.get(request.row.id)
-            if job is not None:
+            if job is not None and request.row.place is None:
                 moved.append(_timer(request, job.job_id)._replace(next_run_at=job.next_run_at))
-        return grouped(_timer(request, request.row.id) for request in single if request.row.id in wrote.made)
+        made = (request for request in single if request.row.id in wrote.made and request.row.place is None)
+        return grouped(_timer(request, request.row.id) for request in made)
 
     def _claim_keys(self) -> None:
         """Finds the requests whose idempotency key was used before."""

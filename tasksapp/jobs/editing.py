@@ -16,11 +16,12 @@ from tasksapp.access.audit import Deed
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.exact_bytes import content_type_of, with_content_type
 from tasksapp.jobs.own_request_rule import edited_request
-from tasksapp.jobs.requests import RULES, fields_on
+from tasksapp.jobs.requests import ORDERED_PRIORITY, RULES, fields_on
 from tasksapp.jobs.resolved import refuse_resolved_key
 from tasksapp.jobs.validation import VERSION, Face
 from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked, new_time, one_by_one
 from tasksapp.models import BizType, Job, Series, Status
+from tasksapp.sql.ordered_keys import give_places
 
 #: Fields that say when the job is due, and those that are checked with its biz type.
 _TIME, _OF_BIZ_TYPE = ("due_at", "delay"), ("request", "raw", "content_type")
@@ -72,6 +73,11 @@ def edit(
             values |= {"changed_by": (by or OWN_CODE).name, "version": job.version + 1, "updated_at": now}
             if "biz_id" in values:
                 _check_key(job, values, using=using)
+            if "flow_key" in values and job.biz_type.is_ordered:
+                key = values["flow_key"]
+                values["place"] = give_places([(job.biz_type_id, key)], using=using)[0][0] if key else None
+            if values.get("priority") not in {None, job.priority} and job.biz_type.is_ordered and job.place is not None:
+                raise RULES["priority"].refusal("conflict", ORDERED_PRIORITY)
             with one_by_one(job, key=values.get("live_key", job.live_key), using=using):
                 change(job, values, verb=Deed.EDIT, by=by, reason=reason, using=using)
             follow_on_commit(

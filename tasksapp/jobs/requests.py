@@ -85,6 +85,9 @@ class JobRequest:
     content_type: Annotated[str, ContentType(absent=_CALL)] = ""
 
 
+#: Why jobs in order have no priority of their own.
+ORDERED_PRIORITY = "may not be given: the jobs of a flow key of this biz type run in their order"
+
 #: The rule of each field, by the name callers use.
 RULES = rules_of(JobRequest)
 
@@ -94,9 +97,9 @@ def fields_on(face: Face) -> list[str]:
     return [name for name, rule in RULES.items() if face not in rule.absent]
 
 
-#: The columns that are stored as their rules give them: all but id, biz type, due time and priority. Nearly all
+#: The columns that are stored as their rules give them: all but id, biz type, due time, priority and place. Nearly all
 #: requests give the first two, and few any of the others.
-_COLUMNS = NewJob._fields[4:]
+_COLUMNS = NewJob._fields[5:]
 _SELDOM = _COLUMNS[2:]
 _checks = tuple(RULES[name].__call__ for name in _SELDOM)
 _seldom = attrgetter(*_SELDOM, "content_type", "debounce_max_wait")
@@ -214,7 +217,7 @@ def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, n
     due = due_time(due=due_at, wait=None if delay is None else _delay(delay), now=now)
     priority = biz_type.priority if request.priority is None else _priority(request.priority)
     biz_id, body, max_wait = _biz_id(request.biz_id), _body(request.body), None
-    row = NewJob(job_id, biz_type.id, due, priority, biz_id, body, *_STORED)
+    row = NewJob(job_id, biz_type.id, due, priority, None, biz_id, body, *_STORED)
     if _seldom(request) != _UNSET:
         row, max_wait = _with_seldom(row, request, biz_type, now=now)
     return Accepted(row, biz_type, None if key is None else _key(key), request, max_wait)
@@ -231,6 +234,8 @@ def _with_seldom(
         row = _with_bytes(row, request, biz_type)
     if row.request:
         row = row._replace(request=fitted(RULES["request"], row.request, biz_type))
+    if row.flow_key and request.priority is not None and biz_type.is_ordered:
+        raise RULES["priority"].refusal("conflict", ORDERED_PRIORITY)
     if row.expires_at is not None and row.expires_at <= row.due_at:
         raise RULES["expires_at"].refusal("too_early", "must be later than the time at which the job is due")
     if not row.debounce_key and request.debounce_max_wait is None:

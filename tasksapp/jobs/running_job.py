@@ -55,6 +55,11 @@ class RunningJob(NamedTuple):
         return self.biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
 
     @property
+    def is_out_of_order(self) -> bool:
+        """Whether jobs of its flow key that come after it in their order may have run before this attempt."""
+        return self.row.redrives > 0 and self.row.place is not None and self.biz_type.ordered == BizType.Ordered.LETS_GO
+
+    @property
     def attempt_number(self) -> int:
         """The number of the attempt under way, among all attempts ever made."""
         return self.row.attempts + (0 if self.counted_at_claim else 1)

@@ -22,6 +22,7 @@ from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.biz_types.visible import refuse_moving
 from tasksapp.errors import InvalidJob, JobNotFound, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs import job_log
+from tasksapp.jobs.flow_order import is_in_order, refuse_not_first, wake_keys
 from tasksapp.jobs.resolved import cancel_resolved, refuse_resolved
 from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
@@ -35,7 +36,7 @@ Values = dict[str, Any]
 #: What is read of a job for a verb: all of its own, and of its biz type what most verbs ask.
 _READ = (
     *(field.name for field in Job._meta.concrete_fields),
-    *(f"biz_type__{name}" for name in ("code", "queue_name", "lane", "target", "moved_to", "tenant__code")),
+    *(f"biz_type__{name}" for name in ("code", "queue_name", "lane", "target", "ordered", "moved_to", "tenant__code")),
 )
 
 
@@ -148,7 +149,8 @@ def run_now(
 ) -> Job:
     """Makes a pending job due at once; a pause of its biz type still holds it.
 
-    Raises JobNotFound, WrongState (it is not pending) or VersionConflict.
+    Raises JobNotFound, WrongState (it is not pending), NotFirst (another job of its flow key comes first, and they run
+    in their order) or VersionConflict.
     """
     return apply(Verb.RUN_NOW, job_id, version=version, by=by, reason=reason, using=using)
 
@@ -207,7 +209,7 @@ def apply(
         reason: why, for the audit.
         using: the database.
 
-    Raises InvalidJob, TenantMoving, JobNotFound, WrongState, VersionConflict, KeyResolved or OneIsLive.
+    Raises InvalidJob, TenantMoving, JobNotFound, WrongState, VersionConflict, KeyResolved, NotFirst or OneIsLive.
     """
     using = using or router.db_for_write(Job)
     now = timezone.now()
@@ -216,6 +218,8 @@ def apply(
         job = locked(job_id, verb=str(verb), source=verb.source, version=seen, using=using)
         if verb is Verb.REDRIVE:
             refuse_resolved(job, lift=lift, using=using)
+        if verb is Verb.RUN_NOW:
+            refuse_not_first(job, using=using)
         values = verb.values(now=now, due=due, by=by, row=job)
         with one_by_one(job, key=job.live_key, using=using):
             change(job, values, verb=verb.word, by=by, reason=reason, using=using)
@@ -318,6 +322,12 @@ def follow_on_commit(
             job_log.note_verb(verb, [job], job.biz_type, by=by)
         if look_again:
             cancel_resolved(jobs, using=using)
-        follow(jobs, former_key=former_key)
+        ordered = {(job.biz_type_id, job.flow_key) for job in jobs if is_in_order(job)}
+        # Of jobs in order only the first of a key needs a timer.
+        follow([job for job in jobs if job.status != Status.PENDING or not is_in_order(job)], former_key=former_key)
+        if former_key is not None:
+            ordered.update((job.biz_type_id, former_key) for job in jobs if job.biz_type.is_ordered)
+        if ordered:
+            wake_keys(ordered, using=using)
 
     transaction.on_commit(follow_rows, using=using, robust=True)

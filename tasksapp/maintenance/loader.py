@@ -22,12 +22,14 @@ from delayhub.clock import Clock, now_by
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.gates import bring_gates
 from tasksapp.conf import options
+from tasksapp.jobs.flow_order import with_turn
 from tasksapp.maintenance.database_uptime import DatabaseUptime
 from tasksapp.maintenance.lost_leases import LostLeases
 from tasksapp.maintenance.slot_sweep import SlotSweep
 from tasksapp.maintenance.timer_loss import TimerLoss
 from tasksapp.models import BizType, LoaderReport
 from tasksapp.sql import pending_rows
+from tasksapp.sql.ordered_keys import first_jobs_page
 from tasksapp.sql.pending_rows import PendingRow, Position, pages
 from tasksapp.sql.timer_work import TimerWork, timer_work
 from tasksapp.timers.arming import ensure_timers
@@ -42,6 +44,8 @@ logger = logging.getLogger(__name__)
 OVERDUE = timedelta(seconds=2)
 #: Pages of overdue rows in one turn, over all biz types; the next turn goes on where this one ended.
 OVERDUE_PAGES = 10
+#: Flow keys of an ordered biz type whose first jobs are looked at in one turn.
+TURN_KEYS = 2_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,6 +95,8 @@ class Loader:
         self._open: set[int] = set()
         #: By biz type: where the walk over its overdue rows goes on; None for their beginning.
         self._walks: dict[int, Position | None] = {}
+        #: By ordered biz type: the flow key after which the walk over its first jobs goes on.
+        self._keys: dict[int, str] = {}
 
     @property
     def holds_seat(self) -> bool:
@@ -213,10 +219,12 @@ class Loader:
         # The walks are in the order of their last steps; biz types that no step has reached yet come first.
         unreached = [key for key in waiting if key not in self._walks]
         for key in [*unreached, *self._walks]:
+            if waiting[key].is_ordered:
+                armed += self._arm_first(waiting[key], now=now)
             after = self._walks.pop(key, None)
             self._walks[key] = None
             for page in pages(key, after=after, until=now - OVERDUE, using=self.using):
-                outcomes = self._ensure(waiting[key], page)
+                outcomes = self._ensure(waiting[key], page, but_first=True)
                 armed += len(outcomes)
                 self._uptime.note_answer()
                 pages_left -= 1
@@ -228,11 +236,21 @@ class Loader:
                 break
         return armed
 
-    def _ensure(self, biz_type: BizType, rows: Iterable[PendingRow]) -> list[str]:
+    def _arm_first(self, biz_type: BizType, *, now: datetime) -> int:
+        """Ensures the timers of overdue first jobs of so many flow keys; all that wait for those need none."""
+        after = self._keys.get(biz_type.pk, "")
+        first, last = first_jobs_page(biz_type.pk, after=after, most=TURN_KEYS, using=self.using)
+        self._keys[biz_type.pk] = last or ""
+        overdue = [job for job in first if job.needs_timer(now=now) and job.next_run_at <= now - OVERDUE]
+        return len(ensure_timers(Timer.of(job, biz_type) for job in overdue))
+
+    def _ensure(self, biz_type: BizType, rows: Sequence[PendingRow], *, but_first: bool = False) -> list[str]:
         """For each row that needs a timer, in no order, what became of that."""
         now = now_by(self.clock)
         return ensure_timers(
-            Timer.of(row, biz_type) for row in rows if row.under_way_until is None or row.under_way_until <= now
+            Timer.of(row, biz_type)
+            for row in with_turn(biz_type, rows, but_first=but_first, using=self.using)
+            if row.under_way_until is None or row.under_way_until <= now
         )
 
 

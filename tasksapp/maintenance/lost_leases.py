@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from delayhub.clock import Clock, now_by
 from tasksapp.conf import options
 from tasksapp.jobs import job_log
+from tasksapp.jobs.flow_order import is_in_order, wake_keys
 from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
 from tasksapp.maintenance.database_uptime import DatabaseUptime
 from tasksapp.models import Job, Status
@@ -60,6 +61,8 @@ class LostLeases:
                 self._release(job, now_ms=self._clock.now_ms())
             self._count_dead(lost, now_ms=self._clock.now_ms())
             dead = [job for job in lost if job.status == Status.DEAD]
+            if ordered := {(job.biz_type_id, job.flow_key) for job in dead if is_in_order(job)}:
+                wake_keys(ordered, using=self._using)
             if dead and has_receivers(Status.DEAD):
                 send_signals([EndedJob.of(job) for job in dead], using=self._using)
             returned += len(lost)

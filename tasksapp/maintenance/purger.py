@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from delayhub.clock import Clock, now_by
 from tasksapp.conf import options
 from tasksapp.models import BizType
+from tasksapp.sql.ordered_keys import prune_ordered_keys
 from tasksapp.sql.purge_rows import (
     BATCH_ROWS,
     Purged,
@@ -81,7 +82,9 @@ class Purger:
         for biz_type, before in self._cuts(now):
             batch = Purged(limit)
             while batch.jobs == limit:
-                batch = purge_jobs(biz_type.id, before=before, using=self._using, limit=limit)
+                batch = purge_jobs(
+                    biz_type.id, before=before, using=self._using, limit=limit, keeps_dead=_keeps_dead(biz_type)
+                )
                 yield batch
         for name, rows in self._others(now).items():
             while gone := purge(rows, limit=limit):
@@ -89,12 +92,16 @@ class Purger:
         if self._only is None:
             while pruned := prune_tombstones(before=now, using=self._using, limit=limit):
                 yield Purged(tombstones=pruned)
+            while prune_ordered_keys(most=limit, using=self._using):
+                yield Purged()
 
     def count(self) -> dict[str, Purged]:
         """What would be deleted, by biz type; keys and entries under ''."""
         now = now_by(self._clock)
         counts = {
-            biz_type.label: count_old_jobs(biz_type.id, before=before, using=self._using)
+            biz_type.label: count_old_jobs(
+                biz_type.id, before=before, using=self._using, keeps_dead=_keeps_dead(biz_type)
+            )
             for biz_type, before in self._cuts(now)
         }
         if others := self._others(now):
@@ -116,3 +123,8 @@ class Purger:
         for biz_type in biz_types if self._only is None else biz_types.filter(id__in=self._only):
             assert biz_type.retention is not None
             yield biz_type, now - biz_type.retention
+
+
+def _keeps_dead(biz_type: BizType) -> bool:
+    """Whether a dead job blocks its flow key until a person decides about it, or order would end in silence."""
+    return biz_type.ordered == BizType.Ordered.BLOCKS

@@ -10,6 +10,7 @@ from uuid import UUID
 from delayhub.clock import due_ms, now_by
 from delayhub.engine import TimerLane
 from tasksapp.conf import options
+from tasksapp.jobs.flow_order import with_turn
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.pending_rows import PendingRow, count_pending, pages
 from tasksapp.timers.arming import ensure_timers
@@ -94,13 +95,14 @@ class Reconciler:
                 difference.overdue += len(page)
                 # The message of a Celery task that is under way needs no timer. A worker that could not take a row sets
                 # its timer a moment ahead.
-                waiting = [row for row in page if row.under_way_until is None or row.under_way_until <= now]
+                due = with_turn(biz_type, page, using=self._using)
+                waiting = [row for row in due if row.under_way_until is None or row.under_way_until <= now]
                 difference.rows += len(page) - len(waiting)
                 self._compare_rows(lane, biz_type, waiting, difference, in_time=now + MARGIN)
                 advance(len(page))
             until = now + options().near_window
             for page in pages(biz_type.id, after=now + MARGIN, until=until, using=self._using):
-                self._compare_rows(lane, biz_type, page, difference)
+                self._compare_rows(lane, biz_type, with_turn(biz_type, page, using=self._using), difference)
                 advance(len(page))
         for key, ids in lane.waiting(biz_type.queue):
             self._compare_timers(lane, biz_type, ids, difference, key=key)

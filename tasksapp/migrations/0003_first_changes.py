@@ -1,5 +1,6 @@
-"""Scopes are written as the paths of the API are, ``biz-types:read``; keys and biz types know where their tenant is; alerts are silenced."""
+"""Scopes are written as the paths of the API are, ``biz-types:read``; keys and biz types know where their tenant is; alerts are silenced; jobs keep an order."""
 
+import django.db.models.deletion
 import tasksapp.models.api_key
 from django.db import migrations, models
 
@@ -57,7 +58,7 @@ class Migration(migrations.Migration):
             name='AlertSilence',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(blank=True, choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('dead', 'jobs die')], help_text='Empty: all kinds.', max_length=40, verbose_name='kind')),
+                ('kind', models.CharField(blank=True, choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('dead', 'jobs die')], help_text='Empty: all kinds.', max_length=40, verbose_name='kind')),
                 ('biz_type_id', models.BigIntegerField(blank=True, help_text='0: the site itself; empty: the site and all biz types.', null=True, verbose_name='biz type id')),
                 ('began_at', models.DateTimeField(verbose_name='began at')),
                 ('until', models.DateTimeField(verbose_name='until')),
@@ -70,5 +71,49 @@ class Migration(migrations.Migration):
                 'db_table': 'delayhub_alert_silence',
                 'ordering': ['until', 'id'],
             },
+        ),
+        migrations.CreateModel(
+            name='OrderedKey',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('flow_key', models.CharField(max_length=100, verbose_name='flow key')),
+                ('place', models.BigIntegerField(verbose_name='place')),
+                ('begun', models.UUIDField(null=True, verbose_name='begun')),
+                ('begun_due_at', models.DateTimeField(null=True, verbose_name='due at')),
+                ('begun_at', models.DateTimeField(null=True, verbose_name='began at')),
+            ],
+            options={
+                'verbose_name': 'ordered flow key',
+                'verbose_name_plural': 'ordered flow keys',
+                'db_table': 'delayhub_ordered_key',
+            },
+        ),
+        migrations.AddField(
+            model_name='biztype',
+            name='ordered',
+            field=models.CharField(choices=[('no', 'no'), ('dead_blocks', 'yes: a dead one blocks'), ('dead_lets_go', 'yes: a dead one lets go')], db_default='no', default='no', help_text='For jobs created from now on.', max_length=12, verbose_name='in order per flow key'),
+        ),
+        migrations.AddField(
+            model_name='job',
+            name='place',
+            field=models.BigIntegerField(blank=True, help_text='Its place among the jobs of its flow key; empty: in no order.', null=True, verbose_name='place'),
+        ),
+        migrations.AddIndex(
+            model_name='job',
+            index=models.Index(condition=models.Q(('place__isnull', False), ('status__in', ['pending', 'running', 'dead'])), fields=['biz_type', 'flow_key', 'due_at', 'place'], name='delayhub_job_place'),
+        ),
+        migrations.AddField(
+            model_name='orderedkey',
+            name='biz_type',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tasksapp.biztype', verbose_name='biz type'),
+        ),
+        migrations.AddConstraint(
+            model_name='orderedkey',
+            constraint=models.UniqueConstraint(fields=('biz_type', 'flow_key'), name='delayhub_ordered_key_once'),
+        ),
+        migrations.AlterField(
+            model_name='alert',
+            name='kind',
+            field=models.CharField(choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('dead', 'jobs die')], max_length=40, verbose_name='kind'),
         ),
     ]

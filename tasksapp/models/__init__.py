@@ -9,7 +9,7 @@ from tasksapp.models.audit_entry import AuditEntry
 from tasksapp.models.biz_type import UNTIL_RESUMED, BizType
 from tasksapp.models.job import Job
 from tasksapp.models.job_count import DeadCount, JobCount, Upcoming
-from tasksapp.models.job_keys import IdempotencyKey, PausedKey, Tombstone
+from tasksapp.models.job_keys import IdempotencyKey, OrderedKey, PausedKey, Tombstone
 from tasksapp.models.loader_report import LoaderReport
 from tasksapp.models.new_job import NewJob
 from tasksapp.models.operation import Operation
@@ -40,6 +40,7 @@ __all__ = [
     "LoaderReport",
     "NewJob",
     "Operation",
+    "OrderedKey",
     "PausedKey",
     "Pulse",
     "PulseTotal",

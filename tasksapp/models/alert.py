@@ -20,6 +20,7 @@ class AlertKind(models.TextChoices):
     LATE_DELIVERY = "late_delivery", _("jobs may be late")
     BREAKER_OPEN = "breaker_open", _("receiver down")
     OVERDUE = "overdue", _("jobs overdue")
+    KEY_BLOCKED = "key_blocked", _("flow keys blocked")
     DEAD = "dead", _("jobs die")
 
 

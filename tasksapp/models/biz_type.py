@@ -59,6 +59,11 @@ class BizType(models.Model):
         ANSWER = "answer", _("one: answer with it")
         REPLACE = "replace", _("one: replace it")
 
+    class Ordered(models.TextChoices):
+        NO = "no", _("no")
+        BLOCKS = "dead_blocks", _("yes: a dead one blocks")
+        LETS_GO = "dead_lets_go", _("yes: a dead one lets go")
+
     class WhenLate(models.TextChoices):
         FIRE = "fire", _("fire all the same")
         SKIP = "skip", _("skip")
@@ -187,6 +192,14 @@ class BizType(models.Model):
     )
     key_max_in_flight = models.PositiveIntegerField(
         _("max in flight per flow key"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    ordered = models.CharField(
+        _("in order per flow key"),
+        max_length=12,
+        choices=Ordered,
+        default=Ordered.NO,
+        db_default="no",
+        help_text=_("For jobs created from now on."),
     )
     weight = models.PositiveSmallIntegerField(
         _("weight"), default=1, validators=[MinValueValidator(1), MaxValueValidator(1000)]
@@ -325,9 +338,17 @@ class BizType(models.Model):
         return self.key_rate is not None or self.key_max_in_flight is not None
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether the jobs of each of its flow keys run one after the other."""
+        return self.ordered != BizType.Ordered.NO
+
+    @property
     def waits_for_redis(self) -> bool:
-        """Whether its jobs wait while Redis is away: what limits them is counted there, or their messages go there."""
-        is_limited = self.delivery_rate is not None or self.key_rate is not None or self.has_slots
+        """Whether its jobs wait while Redis is away: what limits them is counted there, or their messages go there.
+
+        Those in order wait too: without timers, all that wait for their turn would be looked through again and again.
+        """
+        is_limited = self.delivery_rate is not None or self.key_rate is not None or self.has_slots or self.is_ordered
         return is_limited or self.target != BizType.Target.HTTP
 
     @property

@@ -54,6 +54,9 @@ class Job(Carried):
     system_errors = models.PositiveIntegerField(_("system errors"), default=0)
     version = models.PositiveIntegerField(_("version"), default=1)
     lease_until = models.DateTimeField(_("lease until"), null=True, blank=True)
+    place = models.BigIntegerField(
+        _("place"), null=True, blank=True, help_text=_("Its place among the jobs of its flow key; empty: in no order.")
+    )
     lease_token = models.BigIntegerField(_("lease token"), null=True, blank=True)
     worker = models.CharField(_("worker"), max_length=200, blank=True)
     traceparent = models.CharField(
@@ -130,6 +133,12 @@ class Job(Carried):
                 fields=["biz_type", "finished_at"],
                 condition=Q(finished_at__isnull=False),
                 name="delayhub_job_finished",
+            ),
+            # None of jobs that are in no order, and so none of those of most biz types.
+            models.Index(
+                fields=["biz_type", "flow_key", "due_at", "place"],
+                condition=Q(place__isnull=False, status__in=["pending", "running", "dead"]),
+                name="delayhub_job_place",
             ),
             models.Index(fields=["series", "id"], condition=Q(series__isnull=False), name="delayhub_job_series"),
         ]

@@ -1,4 +1,4 @@
-"""What is kept of keys that jobs carry: paused flow keys, resolved business keys, and idempotency keys."""
+"""What is kept of keys that jobs carry: paused and ordered flow keys, resolved business keys, and idempotency keys."""
 
 from __future__ import annotations
 
@@ -28,6 +28,34 @@ class PausedKey(models.Model):
         verbose_name = _("paused flow key")
         verbose_name_plural = _("paused flow keys")
         constraints = [models.UniqueConstraint(fields=["biz_type", "flow_key"], name="delayhub_paused_key_once")]
+
+    def __str__(self) -> str:
+        return self.flow_key
+
+
+class OrderedKey(models.Model):
+    """A flow key whose jobs run one after the other. Who gives a place in it, or takes a job of it, locks its row.
+
+    ``place`` is the last one that was given; ``begun`` and ``begun_due_at`` are the job that was taken last, and its
+    due time then; ``begun_at`` is when it was taken first, which is also its turn. Until that job is over or is moved
+    to another time, it is the first, whatever came meanwhile. No index has any of them, so that their changes stay on
+    the row's page.
+    """
+
+    biz_type: models.ForeignKey[Any, Any] = models.ForeignKey(
+        BizType, on_delete=models.CASCADE, related_name="+", db_index=False, verbose_name=_("biz type")
+    )
+    flow_key = models.CharField(_("flow key"), max_length=100)
+    place = models.BigIntegerField(_("place"))
+    begun = models.UUIDField(_("begun"), null=True)
+    begun_due_at = models.DateTimeField(_("due at"), null=True)
+    begun_at = models.DateTimeField(_("began at"), null=True)
+
+    class Meta:
+        db_table = "delayhub_ordered_key"
+        verbose_name = _("ordered flow key")
+        verbose_name_plural = _("ordered flow keys")
+        constraints = [models.UniqueConstraint(fields=["biz_type", "flow_key"], name="delayhub_ordered_key_once")]
 
     def __str__(self) -> str:
         return self.flow_key

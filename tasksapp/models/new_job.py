@@ -15,6 +15,8 @@ from tasksapp.models.columns import optional_text
 class NewJob(NamedTuple):
     """The columns of a job that its creator decides; ``tasksapp.sql`` makes its statements from these names.
 
+    ``place``: among the jobs of its flow key; None where they are in no order.
+
     A column that callers may give stands here, in :class:`Carried` (in ``Job``, where a series has none), and as a
     field of ``tasksapp.jobs.JobRequest``.
     """
@@ -23,6 +25,7 @@ class NewJob(NamedTuple):
     biz_type_id: int
     due_at: datetime
     priority: int
+    place: int | None = None
     biz_id: str = ""
     body: str = "null"
     max_attempts: int | None = None

@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from delayhub.clock import moment
 from tasksapp.access.actors import Actor
 from tasksapp.errors import InvalidJob, InvalidSeries
+from tasksapp.jobs.flow_order import place_occurrences
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import LIVE, BizType, Job, Operation, Series
 from tasksapp.models.job_id import new_job_ids
@@ -31,11 +32,10 @@ from tasksapp.operations.starter import Starter
 from tasksapp.operations.verbs import BACKFILL, plan
 from tasksapp.series.fields import SCHEDULE
 from tasksapp.series.lookup import find
-from tasksapp.series.maker import lock_for_writing, new_job, timer_of
+from tasksapp.series.maker import lock_for_writing, new_job, timers_of
 from tasksapp.series.plan import schedule_of
 from tasksapp.sql.occurrences import NewOccurrence, insert_occurrences
 from tasksapp.timers.arming import arm
-from tasksapp.timers.timer import grouped
 
 #: Occurrences that a page looks at.
 LOOKED_AT = 5_000
@@ -129,10 +129,12 @@ class Backfill(Pages[datetime]):
             for job_id, due_at, at in zip(new_job_ids(len(found)), due, found, strict=True)
         ]
         by = Actor.of_operation(self._operation.pk)
+        biz_types = {biz_type.pk: biz_type}
+        rows = place_occurrences(rows, biz_types, now=now, using=self._using)
         insert_occurrences(rows, now=now, created_by=by.name, using=self._using)
         made = Job.objects.using(self._using).filter(id__in=[row.job.id for row in rows])
         made.update(operation_id=self._operation.pk)
-        timers = grouped(timer_of(row.job, biz_type) for row in rows)
+        timers = timers_of(rows, biz_types)
 
         def set_timers() -> None:
             arm(timers)

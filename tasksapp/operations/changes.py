@@ -12,6 +12,7 @@ from django.db import transaction
 from delayhub.clock import moment
 from tasksapp.access.actors import Actor
 from tasksapp.jobs import job_log
+from tasksapp.jobs.flow_order import keys_of, not_first, wake_keys
 from tasksapp.jobs.resolved import cancel_resolved
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import BizType, Job, Operation, Status
@@ -54,9 +55,12 @@ def change(
         now: the time.
         using: the database.
     """
+    verb = job_verb(operation.verb)
+    if verb is Verb.RUN_NOW and biz_type.is_ordered:
+        waiting = not_first([job.id for job in found], using=using)
+        found = [job for job in found if job.id not in waiting]
     if not found:
         return 0
-    verb = job_verb(operation.verb)
     starts = {job.id: moment(int(at)) for job, at in zip(found, times, strict=False)}
     values = {
         **verb.values(now=now, due=now if verb is Verb.RESCHEDULE else None, by=Actor.of_operation(operation.pk)),
@@ -95,7 +99,7 @@ def _follow(
     using: str,
 ) -> None:
     """Lets the timers follow once the change is committed; a failure is left to the loader."""
-    if verb.source == Status.DEAD and verb.transition.target != Status.PENDING:
+    if verb.source == Status.DEAD and verb.transition.target != Status.PENDING and not biz_type.is_ordered:
         return  # dropped jobs had no timers
     last = verb is Verb.REDRIVE
     timers = [
@@ -115,9 +119,13 @@ def _follow(
         if last:
             keyed = Job.objects.using(using).filter(id__in=[job.id for job in found]).exclude(biz_id="")
             cancel_resolved(list(keyed.only("biz_type_id", "biz_id", "created_at")), using=using)
+        # Jobs in order need no timer before their turn; some may be from a time when there was no order.
+        keys = keys_of([job.id for job in found], using=using) if biz_type.is_ordered else {}
         if verb.transition.target == Status.PENDING:
-            move(timers)
+            move([timer for timer in timers if timer.job_id not in keys])
         else:
             forget(timers)
+        if keys:
+            wake_keys(set(keys.values()), using=using)
 
     transaction.on_commit(follow_rows, using=using, robust=True)

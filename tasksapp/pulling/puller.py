@@ -131,6 +131,8 @@ class Claim(NamedTuple):
             is_test=False,
             traceparent=row.traceparent,
             head=(),
+            turn=row.turn,
+            is_out_of_order=self.job.is_out_of_order,
         )
         lateness_ms = max(0, started_ms - due_ms(row.next_run_at))
         lines = own_lines(sent, job_id=str(row.id), started_ms=started_ms, lateness_ms=lateness_ms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from django.db.models import F
 
 from delayhub.clock import Clock, now_by
 from tasksapp.errors import InvalidSeries
+from tasksapp.jobs.flow_order import place_occurrences
 from tasksapp.models import BizType, Job, NewJob, Series
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.series.fields import CONTENT
@@ -30,7 +31,7 @@ from tasksapp.sql.occurrences import (
 )
 from tasksapp.sql.series_overlap import release_series, series_with_ended_jobs
 from tasksapp.timers.arming import arm, forget, move
-from tasksapp.timers.timer import Timer, grouped
+from tasksapp.timers.timer import Groups, Timer, grouped
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +55,6 @@ class _Step:
     """What one transaction makes."""
 
     rows: list[NewOccurrence] = field(default_factory=list)
-    timers: list[Timer] = field(default_factory=list)
     gone: list[Timer] = field(default_factory=list)
     moved: list[Timer] = field(default_factory=list)
     advances: list[Advance] = field(default_factory=list)
@@ -140,10 +140,11 @@ def make(found: Sequence[Series], *, now: datetime, most: int = MOST, using: str
             break
         _add(step, series, biz_types[series.biz_type_id], now=now, most=most - len(step.rows), using=using)
     _leave_out_existing(step, using=using)
-    if step.rows:
-        insert_occurrences(step.rows, now=now, using=using)
+    rows = place_occurrences(step.rows, biz_types, now=now, using=using)
+    if rows:
+        insert_occurrences(rows, now=now, using=using)
     advance_series(step.advances, using=using)
-    added, gone, moved = grouped(step.timers), step.gone, step.moved
+    added, gone, moved = timers_of(rows, biz_types), step.gone, step.moved
 
     # A function, not a partial: Django names a hook that fails by its __qualname__.
     def set_timers() -> None:
@@ -172,9 +173,7 @@ def _add(step: _Step, series: Series, biz_type: BizType, *, now: datetime, most:
         logger.warning("series %s stands still: %s", series.pk, error, extra={"action": "series"})
         step.advances.append(Advance(series.pk, -dropped, series.next_occurrence_at, now + INVALID_WAIT))
         return
-    rows = rows_of(series, biz_type, planned)
-    step.rows += rows
-    step.timers += [timer_of(row.job, biz_type) for row in rows]
+    step.rows += rows_of(series, biz_type, planned)
     made = len(planned.occurrences) - dropped
     step.advances.append(Advance(series.pk, made, planned.next_occurrence_at, planned.make_at))
 
@@ -214,9 +213,13 @@ def new_job(series: Series, biz_type: BizType, *, job_id: UUID, due_at: datetime
     return NewJob(id=job_id, biz_type_id=biz_type.pk, due_at=due_at, **carried)
 
 
-def timer_of(job: NewJob, biz_type: BizType) -> Timer:
-    """The timer of a new job."""
-    return Timer(biz_type.timer_lane, biz_type.queue, job.id, job.due_at, job.priority, job.flow_key)
+def timers_of(rows: Sequence[NewOccurrence], biz_types: Mapping[int, BizType]) -> Groups:
+    """The timers of the new jobs; those in order get theirs when their keys wake."""
+    found = [(row.job, biz_types[row.job.biz_type_id]) for row in rows if row.job.place is None]
+    return grouped(
+        Timer(biz_type.timer_lane, biz_type.queue, job.id, job.due_at, job.priority, job.flow_key)
+        for job, biz_type in found
+    )
 
 
 def _leave_out_existing(step: _Step, *, using: str) -> None:
@@ -229,5 +232,3 @@ def _leave_out_existing(step: _Step, *, using: str) -> None:
     there = wanted & set(rows.values_list("series_id", "occurrence_at"))
     if there:
         step.rows = [row for row in step.rows if (row.series_id, row.occurrence_at) not in there]
-        kept = {row.job.id for row in step.rows}
-        step.timers = [timer for timer in step.timers if timer.job_id in kept]

@@ -6,9 +6,10 @@ and the occurrence would not be made again. What a worker has taken is left as i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any, Protocol, TypedDict, Unpack
 from uuid import UUID
 
@@ -23,17 +24,19 @@ from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.visible import Reach, reach_of, refuse_moving
 from tasksapp.errors import InvalidSeries, NameTaken, SeriesNotFound, StaleSeries, UnknownBizType
 from tasksapp.jobs.editing import edited_bytes
+from tasksapp.jobs.flow_order import place_occurrences, wake_keys
 from tasksapp.jobs.own_request_rule import edited_request
 from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.series.fields import CONTENT, OF_BIZ_TYPE, RULES, SCHEDULE, check, values_of
 from tasksapp.series.lookup import seen
-from tasksapp.series.maker import lock_for_writing, make, new_job, timer_of
+from tasksapp.series.maker import lock_for_writing, make, new_job, timers_of
 from tasksapp.series.plan import first_occurrence
 from tasksapp.sql.occurrences import NewOccurrence, delete_unclaimed, insert_occurrences, rewrite_unclaimed, unclaimed
+from tasksapp.sql.ordered_keys import give_places
 from tasksapp.timers.arming import arm, forget, move
-from tasksapp.timers.timer import Timer, grouped
+from tasksapp.timers.timer import Timer
 
 #: Columns that an entry of the audit about a new series leaves out.
 _OWN = frozenset({"id", "created_at", "updated_at", "made", "next_occurrence_at", "make_at", "biz_type_id"})
@@ -198,9 +201,11 @@ def trigger(
         (job_id,) = new_job_ids(1)
         job = new_job(row, biz_type, job_id=job_id, due_at=now)
         created_by = by.name if by else ""
-        insert_occurrences([NewOccurrence(job, row.pk, None)], now=now, created_by=created_by, using=database)
+        rows, biz_types = [NewOccurrence(job, row.pk, None)], {biz_type.pk: biz_type}
+        rows = place_occurrences(rows, biz_types, delayed=True, now=now, using=database)
+        insert_occurrences(rows, now=now, created_by=created_by, using=database)
         _record(Deed.TRIGGER_SERIES, row, by=by, job_id=job_id, reason=reason, using=database)
-        timers = grouped([timer_of(job, biz_type)])
+        timers = timers_of(rows, biz_types)
 
         def set_timer() -> None:
             arm(timers)
@@ -300,14 +305,27 @@ def _rewrite(row: Series, *, now: datetime, using: str) -> None:
     if not former:
         return
     rewrite_unclaimed(rows, now=now, **{**content, "priority": priority})
+    keys = {(row.biz_type_id, key) for key in (row.flow_key, *former.values()) if key}
+    if row.biz_type.is_ordered:
+        _place_again([job_id for job_id, key in sorted(former.items()) if key != row.flow_key], row, using=using)
 
     def move_them() -> None:
         jobs = list(Job.objects.using(using).filter(id__in=list(former), status=Status.PENDING).defer("body", "raw"))
+        if row.biz_type.is_ordered:
+            jobs = [job for job in jobs if job.place is None]
+            wake_keys(keys, using=using)
         for key in set(former.values()):
             of_key = [Timer.of(job, row.biz_type) for job in jobs if former[job.id] == key]
             move(of_key, former_key=None if key == row.flow_key else key)
 
     transaction.on_commit(move_them, using=using, robust=True)
+
+
+def _place_again(ids: Sequence[UUID], row: Series, *, using: str) -> None:
+    """Gives jobs of an ordered series that came into its flow key their places there."""
+    places = give_places([(row.biz_type_id, row.flow_key)] * len(ids), using=using) if row.flow_key else []
+    for job_id, given in zip_longest(ids, places):
+        Job.objects.using(using).filter(id=job_id).update(place=given and given[0])
 
 
 def _make(row: Series, *, now: datetime, using: str) -> None:

@@ -18,6 +18,7 @@ class Left(StrEnum):
     GONE = "gone"
     NOT_DUE = "not due"
     SHUT = "shut"
+    ORDERED = "ordered"
     UNSETTLED = "unsettled"
     EXPIRING = "expiring"
     LOCKED = "locked"
@@ -27,7 +28,8 @@ class ClaimedJob(NamedTuple):
     """What a delivery needs of a claimed row. The claim selects these columns by their names.
 
     ``max_attempts`` is the biz type's where the job has none of its own; ``biz_type_revision`` says which state of
-    the biz type the claim went by.
+    the biz type the claim went by. ``turn`` grows with each job of an ordered flow key that is taken; 0 where there is
+    no order.
     """
 
     id: UUID
@@ -53,10 +55,12 @@ class ClaimedJob(NamedTuple):
     flow_key: str = ""
     request: str = ""
     raw: bytes | None = None
+    place: int | None = None
+    turn: int = 0
 
 
 #: Columns of a row that its outcome needs: no body, and nothing of its biz type.
-OF_OUTCOMES = tuple(name for name in ClaimedJob._fields if name not in {"body", "raw", "biz_type_revision"})
+OF_OUTCOMES = tuple(name for name in ClaimedJob._fields if name not in {"body", "raw", "biz_type_revision", "turn"})
 
 
 @dataclass(slots=True)
@@ -73,6 +77,8 @@ class ClaimAnswer:
         locked: another transaction holds the row at this moment.
         ended: too old or too late, or its series has a live one: skipped or dead by this claim.
         died: of those that are dead, the biz type's id and the kind of error.
+        ordered: they may be claimed once the claim holds their flow keys.
+        blocked: others of their ordered flow keys come before.
         expiring: too old or too late, of biz types whose dead jobs make another one; left as they are.
         gone: not pending any more, under way to another worker, or no such row.
     """
@@ -87,6 +93,8 @@ class ClaimAnswer:
     died: list[tuple[int, str]] = field(default_factory=list)
     gone: list[UUID] = field(default_factory=list)
     expiring: list[UUID] = field(default_factory=list)
+    ordered: list[UUID] = field(default_factory=list)
+    blocked: list[UUID] = field(default_factory=list)
 
     def add_taken(self, job: ClaimedJob, *, status: str) -> None:
         """Notes a row that the claim changed, by the status it has now."""
@@ -106,9 +114,13 @@ class ClaimAnswer:
         elif left is Left.UNSETTLED:
             self.not_due.append((job_id, settled_at))
         else:
-            {Left.GONE: self.gone, Left.SHUT: self.shut, Left.EXPIRING: self.expiring, Left.LOCKED: self.locked}[
-                left
-            ].append(job_id)
+            {
+                Left.GONE: self.gone,
+                Left.SHUT: self.shut,
+                Left.ORDERED: self.ordered,
+                Left.EXPIRING: self.expiring,
+                Left.LOCKED: self.locked,
+            }[left].append(job_id)
 
     def keep_order(self, ids: Sequence[UUID]) -> None:
         """Puts what is ours into the order of the ids, that of their timers: the most urgent one runs first."""
@@ -120,5 +132,5 @@ class ClaimAnswer:
         """Notes as gone those of the ids of which nothing is known."""
         known = {job.id for job in (*self.claimed, *self.forwarded)}
         known.update((job_id for job_id, _ in self.not_due), self.shut, self.locked, self.ended, self.gone)
-        known.update(self.expiring)
+        known.update(self.expiring, self.blocked)
         self.gone += [job_id for job_id in ids if job_id not in known]

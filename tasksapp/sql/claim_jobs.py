@@ -20,6 +20,7 @@ from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob, Left
 from tasksapp.sql.decision import Decision, among
 from tasksapp.sql.driver.microseconds import Moments, unix_microseconds
 from tasksapp.sql.driver.prepared import StatementByIds
+from tasksapp.sql.ordered_keys import begin_jobs, take_turns
 from tasksapp.sql.series_overlap import settle_overlaps
 from tasksapp.sql.tombstones import HAS_TOMBSTONE, resolved_ids
 
@@ -58,6 +59,7 @@ def _by_decision(column: str, *, otherwise: str) -> str:
 
 #: Where the columns of a ClaimedJob come from, if not from the job's row.
 _SOURCES = {
+    "turn": "0",
     "biz_type_revision": "seen.biz_type_revision",
     "max_attempts": "coalesce(seen.own_attempts, seen.usual_attempts)",
 }
@@ -92,6 +94,7 @@ WITH due AS (
         b.guarantee, j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts, b.on_dead,
         NOT b.enabled OR coalesce(b.paused_until > %(now)s, false) AS shut,
         (b.target = '{BizType.Target.PULL}') <> %(pulling)s AS elsewhere,
+        b.ordered <> '{BizType.Ordered.NO}' AND j.place IS NOT NULL AND NOT %(in_turn)s AS ordered,
         j.occurrence_at IS NOT NULL AND j.attempts = 0 AND EXISTS (
             SELECT FROM delayhub_series s
             WHERE s.id = j.series_id AND s.make_at < %(now)s - interval '{MISSED.total_seconds()} s'
@@ -114,6 +117,7 @@ WITH due AS (
         WHEN status <> '{Transition.CLAIM.source}' OR lease_until > %(now)s AND %(forward)s > 0 THEN '{Left.GONE}'
         WHEN elsewhere OR next_run_at > %(now)s THEN '{Left.NOT_DUE}'
         WHEN shut THEN '{Left.SHUT}'
+        WHEN ordered THEN '{Left.ORDERED}'
         WHEN after_outage AND decision IN {among(one for one in Decision if one.by_lateness)} THEN '{Left.UNSETTLED}'
         WHEN on_dead <> '' AND decision IN {among(one for one in Decision if one.is_death)} THEN '{Left.EXPIRING}'
     END AS left_as FROM due
@@ -153,6 +157,7 @@ FROM seen LEFT JOIN taken ON taken.id = seen.id
         "whole_lease": "double precision",
         "forward": "double precision",
         "pulling": "boolean",
+        "in_turn": "boolean",
     },
 )
 
@@ -188,17 +193,40 @@ def claim_jobs(
         "forward": forward_seconds,
         "pulling": pulling is not None,
     }
-    if connections[using].vendor == "postgresql":
-        moments = Moments()
-        for row in _CLAIM.rows(connections[using], ids, {**values, "token": answer.token}):
-            _add(answer, row, now=now, moments=moments)
-    else:
-        _claim_by_orm(answer, ids, using=using, **values)
+    _claim(answer, ids, in_turn=False, using=using, values=values)
+    if answer.ordered:
+        _claim_in_turn(answer, using=using, values=values)
     if any(job.series_id is not None for job in answer.claimed):
         settle_overlaps(answer, now=now, using=using)
     answer.keep_order(ids)
     answer.add_missing(ids)
     return answer
+
+
+def _claim(answer: ClaimAnswer, ids: Sequence[UUID], *, in_turn: bool, using: str, values: dict[str, Any]) -> None:
+    """The statement; ``in_turn``: the caller holds the flow keys of those that are ordered, and they are the first."""
+    if connections[using].vendor == "postgresql":
+        moments = Moments()
+        for row in _CLAIM.rows(connections[using], ids, {**values, "token": answer.token, "in_turn": in_turn}):
+            _add(answer, row, now=values["now"], moments=moments)
+    else:
+        _claim_by_orm(answer, ids, using=using, in_turn=in_turn, **values)
+
+
+def _claim_in_turn(answer: ClaimAnswer, *, using: str, values: dict[str, Any]) -> None:
+    """Claims those of the ordered jobs that are the first of their flow keys; one transaction holds the keys."""
+    asked, answer.ordered = answer.ordered, []
+    with transaction.atomic(using=using):
+        turns = take_turns(asked, using=using)
+        answer.blocked += turns.blocked
+        answer.locked += turns.locked
+        if not turns.first:
+            return
+        _claim(answer, turns.first, in_turn=True, using=using, values=values)
+        first = set(turns.first)
+        taken = [job.id for job in (*answer.claimed, *answer.forwarded) if job.id in first]
+        begun = begin_jobs(taken, using=using)
+        answer.claimed = [job._replace(turn=begun.get(job.id, 0)) for job in answer.claimed]
 
 
 def _add(answer: ClaimAnswer, row: Sequence[Any], *, now: datetime, moments: Moments) -> None:
@@ -224,6 +252,7 @@ def _claim_by_orm(
     worker: str,
     forward: float,
     pulling: bool,
+    in_turn: bool,
     using: str,
 ) -> None:
     """The same where the whole database is locked by one writer at a time."""
@@ -235,7 +264,7 @@ def _claim_by_orm(
         for job in found:
             biz_type = job.biz_type
             decision = Decision.RESOLVED if job.id in resolved else decision_of(job, now=now, forwarding=forward > 0)
-            left = _left(job, decision, now=now, forward=forward, pulling=pulling)
+            left = _left(job, decision, now=now, forward=forward, pulling=pulling, in_turn=in_turn)
             if left is not None:
                 answer.add_left(job.id, left, next_run_at=job.next_run_at, settled_at=now + SETTLE_WAIT)
                 continue
@@ -258,7 +287,7 @@ def _claim_by_orm(
             jobs.filter(id__in=group).update(**values, worker=worker, updated_at=now)
 
 
-def _left(job: Job, decision: Decision, *, now: datetime, forward: float, pulling: bool) -> Left | None:
+def _left(job: Job, decision: Decision, *, now: datetime, forward: float, pulling: bool, in_turn: bool) -> Left | None:
     """Why a claim leaves a job as it is; None: it does not."""
     under_way = bool(forward and job.lease_until is not None and job.lease_until > now)
     if job.status != Transition.CLAIM.source or under_way:
@@ -267,6 +296,8 @@ def _left(job: Job, decision: Decision, *, now: datetime, forward: float, pullin
         return Left.NOT_DUE
     if job.biz_type.is_shut(now=now):
         return Left.SHUT
+    if job.biz_type.is_ordered and job.place is not None and not in_turn:
+        return Left.ORDERED
     if decision.by_lateness and _is_after_outage(job, now=now):
         return Left.UNSETTLED
     return Left.EXPIRING if decision.is_death and job.biz_type.on_dead else None

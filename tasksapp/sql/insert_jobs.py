@@ -33,7 +33,12 @@ _LEFT_OUT = {name: value for name, value in NewJob._field_defaults.items() if _i
 #: Columns that a pending job takes from the row that replaces it: all but those that say which job it is,
 #: and who made it first.
 REPLACED = tuple(
-    name for name in GIVEN if name not in {"id", "biz_type_id", "debounce_key", "created_at", "created_by"}
+    name for name in GIVEN if name not in {"id", "biz_type_id", "place", "debounce_key", "created_at", "created_by"}
+)
+#: It keeps its place among the jobs of its flow key.
+REPLACED_PLACE = (
+    "place = CASE delayhub_job.flow_key WHEN excluded.flow_key"
+    " THEN coalesce(delayhub_job.place, excluded.place) ELSE excluded.place END"
 )
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connections
 
 from tasksapp.models import LIVE, Job, NewJob, Transition
-from tasksapp.sql.insert_jobs import COLUMNS, REPLACED, ROW, parameters
+from tasksapp.sql.insert_jobs import COLUMNS, REPLACED, REPLACED_PLACE, ROW, parameters
 from tasksapp.sql.read_values import read_moment, read_uuid
 
 #: Rows that one statement takes.
@@ -28,8 +28,9 @@ _RETURNING = " RETURNING biz_type_id, live_key, id, next_run_at"
 _OR_NOTHING = _ON_CONFLICT + "DO NOTHING" + _RETURNING
 #: A job that runs is not replaced; its row is not given back then.
 _OR_REPLACE = (
-    f"{_ON_CONFLICT}DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in REPLACED)}, lease_until = NULL,"
-    f" version = delayhub_job.version + 1 WHERE delayhub_job.status = '{Transition.REPLACE.source}'{_RETURNING}"
+    f"{_ON_CONFLICT}DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in REPLACED)}, {REPLACED_PLACE},"
+    " lease_until = NULL, version = delayhub_job.version + 1"
+    f" WHERE delayhub_job.status = '{Transition.REPLACE.source}'{_RETURNING}"
 )
 
 #: A biz type's id and a biz id.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.db import connections, transaction
 from django.db.models import QuerySet
 
-from tasksapp.models import Attempt, AuditEntry, IdempotencyKey, Job
+from tasksapp.models import Attempt, AuditEntry, IdempotencyKey, Job, Transition
 
 #: Rows that one transaction takes.
 BATCH_ROWS = 500
@@ -35,10 +35,10 @@ class Purged(NamedTuple):
 _PURGE = """
 WITH old AS (
     SELECT id FROM delayhub_job
-    WHERE biz_type_id = %(biz_type_id)s AND finished_at IS NOT NULL AND finished_at < %(before)s
+    WHERE biz_type_id = %(biz_type_id)s AND finished_at IS NOT NULL AND finished_at < %(before)s{but}
     ORDER BY finished_at LIMIT %(limit)s
 ), locked AS (
-    SELECT id, ctid FROM delayhub_job WHERE id = ANY(ARRAY(SELECT id FROM old)) AND finished_at < %(before)s
+    SELECT id, ctid FROM delayhub_job WHERE id = ANY(ARRAY(SELECT id FROM old)) AND finished_at < %(before)s{but}
     ORDER BY id FOR UPDATE SKIP LOCKED
 ), attempts AS (
     DELETE FROM delayhub_attempt WHERE job_id IN (SELECT id FROM locked) RETURNING 1
@@ -49,26 +49,41 @@ SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM attempts)
 """
 
 
-def purge_jobs(biz_type_id: int, *, before: datetime, using: str, limit: int = BATCH_ROWS) -> Purged:
-    """Deletes up to ``limit`` jobs of the biz type that ended before then, and their attempts, in one transaction."""
+_DEAD = Transition.GIVE_UP.target
+#: A dead job that blocks its flow key stays until a person decides about it, or order would break in silence.
+_NOT_BLOCKING = f" AND NOT (status = '{_DEAD}' AND place IS NOT NULL)"
+
+
+def purge_jobs(
+    biz_type_id: int, *, before: datetime, using: str, limit: int = BATCH_ROWS, keeps_dead: bool = False
+) -> Purged:
+    """Deletes up to ``limit`` jobs of the biz type that ended before then, and their attempts, in one transaction.
+
+    ``keeps_dead``: none that are dead and in the order of a flow key: they block it.
+    """
     if connections[using].vendor == "postgresql":
         with connections[using].cursor() as cursor:
-            cursor.execute(_PURGE, {"biz_type_id": biz_type_id, "before": before, "limit": limit})
+            statement = _PURGE.format(but=_NOT_BLOCKING if keeps_dead else "")
+            cursor.execute(statement, {"biz_type_id": biz_type_id, "before": before, "limit": limit})
             jobs, attempts = cursor.fetchone()
             return Purged(jobs, attempts)
     with transaction.atomic(using=using):
-        old = Job.objects.using(using).filter(biz_type_id=biz_type_id, finished_at__lt=before)
+        old = _old_jobs(biz_type_id, before=before, using=using, keeps_dead=keeps_dead)
         ids = list(old.order_by("finished_at").values_list("id", flat=True)[:limit])
         attempts, _ = Attempt.objects.using(using).filter(job_id__in=ids).delete()
         jobs, _ = Job.objects.using(using).filter(id__in=ids).delete()
     return Purged(jobs, attempts)
 
 
-def count_old_jobs(biz_type_id: int, *, before: datetime, using: str) -> Purged:
+def count_old_jobs(biz_type_id: int, *, before: datetime, using: str, keeps_dead: bool = False) -> Purged:
     """How many jobs and attempts would be deleted."""
+    old = _old_jobs(biz_type_id, before=before, using=using, keeps_dead=keeps_dead)
+    return Purged(old.count(), Attempt.objects.using(using).filter(job__in=old).count())
+
+
+def _old_jobs(biz_type_id: int, *, before: datetime, using: str, keeps_dead: bool) -> QuerySet[Job]:
     old = Job.objects.using(using).filter(biz_type_id=biz_type_id, finished_at__lt=before)
-    attempts = Attempt.objects.using(using).filter(job__biz_type_id=biz_type_id, job__finished_at__lt=before)
-    return Purged(old.count(), attempts.count())
+    return old.exclude(status=_DEAD, place__isnull=False) if keeps_dead else old
 
 
 def old_keys(*, before: datetime, using: str) -> QuerySet[IdempotencyKey]:

@@ -13,7 +13,7 @@ from django.db import connections, transaction
 from django.db.models import Q
 
 from tasksapp.models import Job, NewJob, Transition
-from tasksapp.sql.insert_jobs import COLUMNS, REPLACED, ROW, parameters
+from tasksapp.sql.insert_jobs import COLUMNS, REPLACED, REPLACED_PLACE, ROW, parameters
 from tasksapp.sql.read_values import read_moment, read_uuid
 
 #: Rows that one statement takes.
@@ -30,6 +30,7 @@ _INSERT = f"INSERT INTO delayhub_job ({COLUMNS}) VALUES "  # noqa: S608  our own
 _OR_REPLACE = f"""
 ON CONFLICT (biz_type_id, debounce_key) WHERE debounce_key > '' AND status = '{Transition.REPLACE.source}' DO UPDATE SET
     {", ".join(f"{name} = excluded.{name}" for name in REPLACED if name not in {"due_at", "next_run_at"})},
+    {REPLACED_PLACE},
     next_run_at = {{least}}(excluded.due_at, {{greatest}}({{longest}}, delayhub_job.next_run_at)),
     -- Not before now, or a job that was put off for long would count as late.
     due_at = {{least}}(excluded.due_at, {{greatest}}({{longest}}, delayhub_job.next_run_at, excluded.created_at)),

@@ -151,13 +151,13 @@ def capacity_of(
 
 
 def key_per_second(biz_type: BizType, measured: Measured) -> float | None:
-    """The most jobs a second of one flow key; None where keys have no limit."""
+    """The most jobs a second of one flow key; None where keys have no limit. Those in order run one at a time."""
     paces: list[float] = []
     if biz_type.key_rate is not None:
         paces.append(biz_type.key_rate)
-    if biz_type.key_max_in_flight is not None:
+    if most := 1 if biz_type.is_ordered else biz_type.key_max_in_flight:
         latency = measured.latency_seconds
-        paces.append(biz_type.key_max_in_flight / ((0.1 if latency is None else latency) + USUAL_GAP_SECONDS))
+        paces.append(most / ((0.1 if latency is None else latency) + USUAL_GAP_SECONDS))
     return min(paces, default=None)
 
 

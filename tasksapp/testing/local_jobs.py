@@ -28,7 +28,7 @@ from tasksapp.delivery.outcomes import CallbackResult, Response
 from tasksapp.delivery.sender import Sender, header_text
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer
-from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, PausedKey, Series, Status, Tombstone
+from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, OrderedKey, PausedKey, Series, Status, Tombstone
 from tasksapp.series.maker import SeriesMaker
 from tasksapp.sql.claim_answer import ClaimedJob
 from tasksapp.tasks import run_task, task_of
@@ -42,7 +42,7 @@ NEVER = datetime(9000, 1, 1, tzinfo=UTC)
 #: Further than any two occurrences of a series are apart.
 AWAY = timedelta(days=73_000)
 #: What comes nearer when time passes.
-MOVED: tuple[type[Model], ...] = (Job, Attempt, IdempotencyKey, BizType, Series, Tombstone, PausedKey)
+MOVED: tuple[type[Model], ...] = (Job, Attempt, IdempotencyKey, BizType, Series, Tombstone, PausedKey, OrderedKey)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +138,8 @@ class _Run:
         self._claimer = Claimer(clock=self._clock, worker=WORKER, using=self._using)
         completer = Completer(clock=self._clock, worker=WORKER, using=self._using)
         self._callbacks = JobCallbacks(clock=self._clock, completer=completer)
+        #: Jobs that wait for another one of their flow key.
+        self._blocked: set[UUID] = set()
         self._series = SeriesMaker(using=self._using, clock=self._clock)
 
     def to_the_end(self, *, limit: int) -> list[RanJob]:
@@ -149,8 +151,9 @@ class _Run:
                 raise RuntimeError(f"{limit} jobs ran and more are due: does one of them make the next?")
             done = self._attempt(job_id)
             if done is None:
-                left.add(job_id)  # its biz type is paused, or it is too late for it
+                left.add(job_id)  # its biz type is paused, it is too late for it, or another one comes first
             else:
+                left -= self._blocked
                 ran.append(done)
         return ran
 
@@ -164,6 +167,7 @@ class _Run:
     def _attempt(self, job_id: UUID) -> RanJob | None:
         now_ms, claimed_at = self._clock.now_ms(), self._clock.monotonic()
         answer = self._claimer.claim_due([job_id], now_ms=now_ms)
+        self._blocked.update(answer.blocked)
         for forwarded in answer.forwarded:
             return self._run_task(forwarded, now_ms=now_ms)
         for callback in self._callbacks.make(self._claimer.running_jobs(answer), claimed_at=claimed_at):

@@ -62,6 +62,25 @@ def move(timers: Sequence[Timer], *, former_key: str | None = None) -> bool:
     return tried(put, action="move") is True
 
 
+def wake(timers: Sequence[Timer]) -> bool:
+    """Puts each timer of the near window to its time, as :func:`move` does: by one call for those that are not there.
+
+    That is what most are that are the next of their flow key. False where Redis did not answer in time.
+    """
+    near = by_place(grouped(timer for timer in timers if timer.next_run_at <= window_end()))
+
+    def ensure() -> set[str]:
+        left: set[str] = set()
+        for (name, queue, step), group in near.items():
+            outcomes = brisk_lane(name).ensure_keys(queue, group, step=step)
+            ids = [job_id for of_key in group.values() for job_id, _ in of_key]
+            left.update(job_id for job_id, outcome in zip(ids, outcomes, strict=True) if outcome == "left")
+        return left
+
+    left = tried(ensure, action="wake") if near else set()
+    return left is not None and (not left or move([timer for timer in timers if str(timer.job_id) in left]))
+
+
 def forget(timers: Iterable[Timer]) -> bool:
     """Removes timers; one that stays fires without effect. False where Redis did not answer in time."""
 

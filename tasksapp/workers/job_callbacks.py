@@ -114,6 +114,8 @@ def _callback(job: RunningJob, target: Target, *, lease_ends: float) -> Callback
         redrives=row.redrives,
         traceparent=row.traceparent,
         occurrence_ms=0 if row.occurrence_at is None else due_ms(row.occurrence_at),
+        turn=row.turn,
+        is_out_of_order=job.is_out_of_order,
         flow_key=row.flow_key,
         lease_ends=lease_ends,
         context=job,
@@ -163,7 +165,7 @@ def _tried(job: RunningJob, result: CallbackResult, error: str) -> Tried:
     late_ms = started_ms - callback.run_at_ms
     return Tried(
         job.attempt_number, moment(started_ms), duration_ms, late_ms, code, response_headers, body, error, line,
-        headers or {},
+        {} if headers is None else headers.kept(),
     )  # fmt: skip
 
 

@@ -172,6 +172,8 @@ def _why_not_run(answer: ClaimAnswer) -> str:
         return "its row is locked at this moment"
     if answer.shut:
         return "its biz type is paused or disabled"
+    if answer.blocked:
+        return "another job of its flow key comes first"
     return "it has ended, or another worker has it"
 
 

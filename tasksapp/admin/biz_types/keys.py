@@ -17,11 +17,11 @@ from delayhub.errors import OptionError
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.pause import PauseForm
 from tasksapp.admin.frame.fields import written_flow_key
-from tasksapp.admin.frame.fragments import clock_time, jobs_address, number
+from tasksapp.admin.frame.fragments import address, clock_time, jobs_address, number
 from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import flow_keys
-from tasksapp.models import UNTIL_RESUMED, BizType, PausedKey
+from tasksapp.models import UNTIL_RESUMED, BizType, PausedKey, Status
 
 #: Paused keys that the page lists.
 MOST_PAUSED = 200
@@ -112,6 +112,16 @@ class FlowKeyPages(BizTypePages):
             "is_whole": look is None or look.is_whole,
             "most_counted": number(flow_keys.MOST_COUNTED),
             "paused": [(one, _ends(one)) for one in paused],
+            "is_ordered": biz_type.is_ordered,
+            "blocked": [
+                (
+                    job.flow_key,
+                    address("tasksapp_job_change", job.id, site=self.admin_site.name),
+                    job.id,
+                    Status(job.status).label,
+                )
+                for job in flow_keys.blocked_keys(biz_type, flow_key=asked)
+            ],
             "asked": asked,
             "fault": fault,
             "form": form,

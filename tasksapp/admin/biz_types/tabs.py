@@ -27,7 +27,7 @@ _LIMITS: Fieldsets = [
     (gettext_lazy("Deliveries"), {"fields": ["delivery_rate", "delivery_burst", "max_in_flight"]}),
     (gettext_lazy("Deliveries of one flow key"), {"fields": ["key_rate", "key_burst", "key_max_in_flight"]}),
     (gettext_lazy("New jobs"), {"fields": ["insert_rate", "insert_burst"]}),
-    (gettext_lazy("Order"), {"fields": ["weight", "priority"]}),
+    (gettext_lazy("Order"), {"fields": ["ordered", "weight", "priority"]}),
 ]
 _OWNER: list[Any] = ["owner_mail", "owner_url"]
 _GENERAL: Fieldsets = [
@@ -74,7 +74,7 @@ NEW: Fieldsets = [
         {
             "fields": [
                 *("delivery_rate", "delivery_burst", "max_in_flight", "insert_rate", "insert_burst"),
-                *("key_rate", "key_burst", "key_max_in_flight", "weight", "priority"),
+                *("key_rate", "key_burst", "key_max_in_flight", "ordered", "weight", "priority"),
             ],
             "classes": ["collapse"],
         },

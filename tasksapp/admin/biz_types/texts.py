@@ -86,6 +86,10 @@ HELP = {
     "key_rate": _("The same for the jobs of one flow key, such as one customer. Empty for no limit."),
     "key_burst": _("So many of one flow key may go out at once, before its rate counts."),
     "key_max_in_flight": _("So many callbacks of one flow key may wait for their answers at once. Empty for no limit."),
+    "ordered": _(
+        "Jobs of one flow key run one after the other, by due time; a dead one blocks those behind it, or lets them go."
+        " It counts for jobs created from now on."
+    ),
     "weight": _("Its share when biz types compete for the workers: 2 gets twice as much as 1."),
     "priority": _(
         "Of its own due jobs, 0 goes first and 9 last; each step counts as a minute of delay. A job may have its own."

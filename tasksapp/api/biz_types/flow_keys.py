@@ -26,11 +26,20 @@ from tasksapp.jobs.requests import RULES
 from tasksapp.models import BizType
 from tasksapp.models.api_key import Scope
 
-_EXAMPLE = {"flow_key": "customer-7", "waiting": 120, "due": 12, "in_flight": 2, "paused_until": None}
+_EXAMPLE = {
+    "flow_key": "customer-7",
+    "waiting": 120,
+    "due": 12,
+    "in_flight": 2,
+    "paused_until": None,
+    "blocked_by": None,
+}
 
 
 FlowKeySerializer = serializer_of(FlowKey, example=_EXAMPLE)
-FlowKeysSerializer = serializer_of(FlowKeys, example={"flow_keys": [_EXAMPLE], "is_whole": True, "paused": []})
+FlowKeysSerializer = serializer_of(
+    FlowKeys, example={"flow_keys": [_EXAMPLE], "is_whole": True, "paused": [], "blocked": []}
+)
 PausedFlowKeySerializer = serializer_of(
     PausedFlowKey, example={"flow_key": "customer-7", "paused_until": "2027-01-31T10:00:00Z"}
 )
@@ -115,5 +124,9 @@ def _shown(biz_type: BizType, *, asked: str) -> dict[str, Any]:
         look = flow_keys.look_at_keys(biz_type, flow_key=asked)
     except (redis.RedisError, OSError) as error:
         raise TimersAway("flow keys cannot be counted") from error
-    found = [json_of(FlowKey, each, flow_key=each.key, paused_until=paused.get(each.key)) for each in look.keys]
-    return json_of(FlowKeys, look, flow_keys=found, paused=sorted(paused))
+    blocked = {job.flow_key: str(job.id) for job in flow_keys.blocked_keys(biz_type, flow_key=asked)}
+    found = [
+        json_of(FlowKey, each, flow_key=each.key, paused_until=paused.get(each.key), blocked_by=blocked.get(each.key))
+        for each in look.keys
+    ]
+    return json_of(FlowKeys, look, flow_keys=found, paused=sorted(paused), blocked=sorted(blocked))

@@ -40,6 +40,7 @@ from tasksapp.errors import (
     KeyResolved,
     KeyTaken,
     NameTaken,
+    NotFirst,
     OneIsLive,
     OperationNotFound,
     SeriesNotFound,
@@ -116,6 +117,8 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
         case OneIsLive():
             extra = {} if error.job_id is None else {"job_id": str(error.job_id)}
             return _conflict("one_is_live", error, errors=[FieldError("biz_id", "taken", str(error))], **extra)
+        case NotFirst():
+            return _conflict("not_first", error, job_id=str(error.first_id))
         case SeveralJobs():
             return _conflict("several_jobs", error, ids=[str(found) for found in error.ids])
         case JobNotFound() | OperationNotFound() | SeriesNotFound() | Http404():

@@ -145,6 +145,11 @@ _TYPES = (
         "There is nothing to do. If the business has changed its mind, lift the resolve, or redrive with lift.",
     ),
     ProblemType(
+        "not_first", 409, "Another job of the flow key comes first",
+        "The jobs of a flow key of this biz type run in their order; job_id names the one that comes first.",
+        "Wait for that job, or end or move it; or give this job an earlier due time.",
+    ),
+    ProblemType(
         "one_is_live", 409, "Another job of the biz id is live",
         "The biz type keeps one live job of each biz id, and there is one; the member job_id names it.",
         "Use that job, cancel it, or wait until it has ended.",

@@ -41,6 +41,7 @@ SHOWN = (
     "last_error",
     "series_id",
     "occurrence_at",
+    "place",
     "created_at",
     "updated_at",
     "finished_at",

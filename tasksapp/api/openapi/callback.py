@@ -41,6 +41,13 @@ HEADERS = [
     _sent("delayhub-redrive", _COUNT, 1, "How often the job was redriven; absent for 0.", always=False),
     _sent("delayhub-occurrence-at", _TIME, "2027-01-31T08:30:00.000+00:00",
           "Which of its series the job is: the moment of the schedule; absent where it is none.", always=False),
+    _sent("delayhub-turn", _COUNT, 1801384200000000,
+          "It grows with each job of the flow key that begins, where they run in their order; all attempts of a job"
+          " have the same. Refuse what is smaller than the last one you took. Absent where there is no order.",
+          always=False),
+    _sent("delayhub-out-of-order", {"type": "string", "const": "true"}, "true",
+          "It was dead and let others of its flow key go, and was redriven: jobs that come after it in their order"
+          " may have been there before it.", always=False),
     _sent("delayhub-test", {"type": "string", "const": "1"}, "1",
           "Somebody tries the receiver, and there is no job: answer, and do nothing.", always=False),
     _sent("traceparent", _TEXT, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",

@@ -18,6 +18,11 @@ def from_unix_microseconds(unix_us: int) -> datetime:
     return _UNIX_EPOCH + timedelta(microseconds=unix_us)
 
 
+def to_unix_microseconds(moment: datetime) -> int:
+    """How many µs after 1970 a moment is."""
+    return (moment - _UNIX_EPOCH) // timedelta(microseconds=1)
+
+
 class Moments(dict[int | None, Any]):
     """Moments by their µs since 1970; None for None. Each is made once: most rows of a claim share theirs."""
 

@@ -14,9 +14,11 @@ from django.utils import timezone
 from delayhub.clock import due_ms
 from delayhub.engine import TimerLane
 from tasksapp.alerts.watch import Watch
-from tasksapp.models import Alert, AlertMessage, BizType, JobCount, Pulse
+from tasksapp.jobs.creation import create
+from tasksapp.models import Alert, AlertMessage, BizType, Job, JobCount, OrderedKey, Pulse, Status
 from tasksapp.stats.pulses import MINUTE, floor
 from tasksapp.timers.lanes import without_redis
+from tests.integration.tasksapp.claiming import claim
 from tests.standing_clock import StandingClock
 
 pytestmark = pytest.mark.django_db
@@ -118,6 +120,35 @@ def test_overdue_jobs_are_told_unless_a_person_holds_them(
     count(biz_type, pending=7, due_now=7, oldest_due_at=timezone.now() - timedelta(seconds=90))
 
     assert told(watch, clock).count(f"began: overdue {biz_type.pk}") == expected
+
+
+@pytest.mark.usefixtures("delivers")
+def test_blocked_keys_are_one_alert_with_their_number_and_their_jobs_are_not_overdue(
+    watch: Watch, clock: StandingClock, biz_type: BizType
+) -> None:
+    biz_type.ordered = BizType.Ordered.BLOCKS
+    biz_type.save()
+    ago = timezone.now() - timedelta(minutes=5)
+    for key in ("anna", "eva"):
+        first, *_ = [create("order.close", flow_key=key, due_at=ago).job_id for _ in "12"]
+        claim(first)
+        Job.objects.filter(id=first).update(status=Status.DEAD, finished_at=timezone.now())
+    OrderedKey.objects.update(begun_at=ago)
+    count(biz_type, pending=2, due_now=2, dead=2, oldest_due_at=ago)
+
+    assert told(watch, clock) == [f"began: key_blocked {biz_type.pk}"]
+    assert "order.close: flow keys are blocked: 2; longest of all " in AlertMessage.objects.get().subject
+
+
+@pytest.mark.usefixtures("delivers")
+def test_first_jobs_that_nobody_takes_are_overdue(watch: Watch, clock: StandingClock, biz_type: BizType) -> None:
+    biz_type.ordered = BizType.Ordered.BLOCKS
+    biz_type.save()
+    ago = timezone.now() - timedelta(minutes=5)
+    create("order.close", flow_key="anna", due_at=ago)
+    count(biz_type, pending=1, due_now=1, oldest_due_at=ago)
+
+    assert told(watch, clock) == [f"began: overdue {biz_type.pk}"]
 
 
 def test_only_who_has_the_seat_watches(watch: Watch, clock: StandingClock, biz_type: BizType) -> None:

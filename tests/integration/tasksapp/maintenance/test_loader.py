@@ -11,10 +11,11 @@ import pytest
 from django.utils import timezone
 
 from delayhub.engine import TimerLane
-from tasksapp.jobs.creation import JobRequest, create, create_many
+from tasksapp.jobs.creation import Created, JobRequest, create, create_many
 from tasksapp.maintenance import loader as loader_module
 from tasksapp.maintenance.loader import Loader, Turn
-from tasksapp.models import UNTIL_RESUMED, BizType, Job
+from tasksapp.models import UNTIL_RESUMED, BizType, Job, Status
+from tasksapp.sql import pending_rows
 from tests.fixture_types import LoseTimers, MakeBizType
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -154,3 +155,58 @@ def test_biz_types_without_work_cost_no_statement_of_their_own(
 
     with django_assert_max_num_queries(5):
         assert loader.run_once() == Turn(held=True)
+
+
+def test_the_first_job_of_a_key_gets_a_timer_that_was_lost_and_those_behind_it_get_none(
+    make_biz_type: MakeBizType, loader: Loader, lane: TimerLane
+) -> None:
+    """As where a worker is killed after it has committed an outcome, and before it has waked the next job."""
+    make_biz_type("order.close", ordered=BizType.Ordered.BLOCKS)
+    ids = {
+        key: [create("order.close", flow_key=key, due_at=timezone.now() - timedelta(seconds=9)).job_id for _ in "123"]
+        for key in ("anna", "eva")
+    }
+    loader.run_once()
+    for key, (first, *_) in ids.items():
+        Job.objects.filter(id=first).update(status=Status.SUCCEEDED, finished_at=timezone.now())
+        lane.cancel("order.close", [str(first)], key=key)
+
+    turn = loader.run_once()
+
+    assert turn.overdue == 2
+    for key, (_, second, third) in ids.items():
+        assert [at is None for at in lane.look("order.close", [str(second), str(third)], key=key)] == [False, True]
+
+
+def test_jobs_behind_a_dead_one_get_no_timers_and_do_not_keep_those_of_other_keys_from_theirs(
+    make_biz_type: MakeBizType, loader: Loader, lane: TimerLane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loader_module, "OVERDUE_PAGES", 1)
+    monkeypatch.setattr(pending_rows, "PAGE_ROWS", 10)
+    make_biz_type("order.close", ordered=BizType.Ordered.BLOCKS)
+    early, late = (timezone.now() - timedelta(seconds=seconds) for seconds in (90, 9))
+    dead, *_ = create_many([JobRequest("order.close", flow_key="anna", due_at=early) for _ in range(50)])
+    assert isinstance(dead, Created)
+    (waiting,) = create_many([JobRequest("order.close", flow_key="eva", due_at=late)])
+    assert isinstance(waiting, Created)
+    Job.objects.filter(id=dead.job_id).update(status=Status.DEAD, finished_at=timezone.now())
+    loader.run_once()
+    lane.cancel("order.close", [str(dead.job_id)], key="anna")
+    lane.cancel("order.close", [str(waiting.job_id)], key="eva")
+
+    loader.run_once()
+
+    assert lane.look("order.close", [str(waiting.job_id)], key="eva") != [None]
+    assert lane.count("order.close") == 1
+
+
+def test_a_reload_brings_a_timer_for_the_first_job_of_each_key(
+    make_biz_type: MakeBizType, loader: Loader, lane: TimerLane
+) -> None:
+    make_biz_type("order.close", ordered=BizType.Ordered.BLOCKS)
+    create_many([JobRequest("order.close", flow_key=key, delay=60) for key in ("anna", "eva", "") for _ in range(3)])
+    lane.client.flushdb()
+
+    loader.reload()
+
+    assert lane.count("order.close") == 2 + 3

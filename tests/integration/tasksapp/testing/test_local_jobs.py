@@ -241,3 +241,14 @@ def test_a_clock_moves_timers_and_their_jobs_together(signed: BizType, redis_cli
 
     assert fire() == [str(created.job_id)]
     assert Job.objects.get().attempts == 1
+
+
+@pytest.mark.django_db
+def test_jobs_in_order_run_one_after_the_other(make_biz_type: MakeBizType) -> None:
+    make_biz_type("ship", ordered=BizType.Ordered.BLOCKS)
+    now = timezone.now()
+    later = jobs.create("ship", flow_key="anna", due_at=now - timedelta(seconds=1)).job_id
+    first = jobs.create("ship", flow_key="anna", due_at=now - timedelta(seconds=9)).job_id
+    Job.objects.filter(id=first).update(next_run_at=now - timedelta(milliseconds=1))  # as after a failed attempt
+
+    assert [ran.job.id for ran in run_due_jobs()] == [first, later]

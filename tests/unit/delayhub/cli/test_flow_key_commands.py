@@ -27,10 +27,12 @@ class _Answered(Session):
 def test_the_keys_are_shown_with_what_holds_them(capsys: pytest.CaptureFixture[str]) -> None:
     ends = (None, now() + timedelta(hours=1), datetime(9999, 12, 31, tzinfo=UTC))
     keys = [
-        FlowKey(flow_key=f"c-{n}", waiting=1_200, due=n, in_flight=2, paused_until=end) for n, end in enumerate(ends)
+        FlowKey(flow_key=f"c-{n}", waiting=1_200, due=n, in_flight=2, paused_until=end, blocked_by=None)
+        for n, end in enumerate(ends)
     ]
+    keys.append(FlowKey(flow_key="c-3", waiting=1, due=1, in_flight=0, paused_until=None, blocked_by="7"))
     session = _Answered()
-    session.answer = FlowKeys(flow_keys=keys, is_whole=False, paused=["c-1", "c-2"])
+    session.answer = FlowKeys(flow_keys=keys, is_whole=False, paused=["c-1", "c-2"], blocked=["c-3"])
 
     flow_keys.main(["list", "order.close"], obj=session, standalone_mode=False)
 
@@ -40,7 +42,9 @@ def test_the_keys_are_shown_with_what_holds_them(capsys: pytest.CaptureFixture[s
         ["c-0", "1,200", "0", "2", "ok"],
         ["c-1", "1,200", "1", "2", "paused"],
         ["c-2", "1,200", "2", "2", "paused"],
+        ["c-3", "1", "1", "0", "waits"],
     ]
     assert (rows[1][5], rows[2][5:]) == ("until", [])
     assert "Not all keys were counted" in shown.err
     assert "Paused: c-1, c-2" in shown.err
+    assert "Blocked: c-3" in shown.err

@@ -113,3 +113,17 @@ def test_without_redis_the_page_says_so(person: Client, biz_type: BizType, setti
     settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}
 
     assert "Redis does not answer" in person.get(page(biz_type)).content.decode()
+
+
+def test_a_key_that_is_blocked_leads_to_the_job_that_blocks_it(keeper: Client, biz_type: BizType) -> None:
+    biz_type.ordered = BizType.Ordered.BLOCKS
+    biz_type.save()
+    first, second = (jobs.create(biz_type.code, flow_key="customer-7").job_id for _ in range(2))
+
+    none = keeper.get(page(biz_type)).content.decode()
+    found = keeper.get(page(biz_type), {"key": "customer-7"}).content.decode()
+    waits = keeper.get(reverse("admin:tasksapp_job_change", args=[second])).content.decode()
+
+    assert "No job has kept others of its key waiting for long." in none
+    assert reverse("admin:tasksapp_job_change", args=[first]) in found
+    assert f"run in their order, and job {first} (pending) comes first" in waits

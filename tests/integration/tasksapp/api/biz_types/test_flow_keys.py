@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
+from django.utils import timezone
 
-from tasksapp.models import AuditEntry, BizType, Job
+from tasksapp.models import AuditEntry, BizType, Job, OrderedKey, Status
 from tests.fixture_types import Ask
 from tests.integration.tasksapp.api.problem_documents import problem
+from tests.integration.tasksapp.claiming import claim
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,12 +36,34 @@ def test_keys_that_wait_are_listed_with_what_is_due(ask_fully: Ask, biz_type: Bi
     for delay in (0, 60):
         ask_fully("POST", "/jobs", {"biz_type": "order.close", "flow_key": "customer-7", "delay": delay})
 
-    expected = {"flow_key": "customer-7", "waiting": 2, "due": 1, "in_flight": 0, "paused_until": None}
+    numbers = {"waiting": 2, "due": 1, "in_flight": 0}
+    expected = {"flow_key": "customer-7", **numbers, "paused_until": None, "blocked_by": None}
 
-    assert ask_fully("GET", PATH).json() == {"flow_keys": [expected], "is_whole": True, "paused": []}
+    assert ask_fully("GET", PATH).json() == {"flow_keys": [expected], "is_whole": True, "paused": [], "blocked": []}
     assert ask_fully("GET", f"{PATH}?flow_key=customer-7").json()["flow_keys"] == [expected]
     assert ask_fully("GET", f"{PATH}?flow_key=nobody").json()["flow_keys"][0]["waiting"] == 0
     assert problem(ask_fully("GET", f"{PATH}?key=x"), 400)
+
+
+def test_a_job_that_holds_up_its_key_is_named(ask_fully: Ask, biz_type: BizType) -> None:
+    biz_type.ordered = BizType.Ordered.BLOCKS
+    biz_type.save()
+    asked = {"biz_type": "order.close", "flow_key": "customer-7"}
+    first, second = (ask_fully("POST", "/jobs", asked).json() for _ in range(2))
+
+    refused = ask_fully("POST", f"/jobs/{second['id']}/run")
+    (named,) = ask_fully("GET", f"{PATH}?flow_key=customer-7").json()["flow_keys"]
+
+    assert second["place"] > first["place"]
+    assert (refused.status_code, refused.json()["code"], refused.json()["job_id"]) == (409, "not_first", first["id"])
+    assert named["blocked_by"] == first["id"]
+    assert ask_fully("GET", PATH).json()["blocked"] == []
+
+    claim(UUID(first["id"]))
+    OrderedKey.objects.update(begun_at=timezone.now() - timedelta(minutes=5))
+    Job.objects.filter(id=first["id"]).update(status=Status.DEAD, finished_at=timezone.now())
+
+    assert ask_fully("GET", PATH).json()["blocked"] == ["customer-7"]
 
 
 def test_a_key_is_paused_and_resumed(ask_fully: Ask, biz_type: BizType) -> None:

@@ -38,7 +38,7 @@ SCHEMAS = """
     FailClaimRequest FlowKey FlowKeys Guarantee Health HealthState ImportAction ImportBizTypesRequest Issue
     Issues Job JobFilter JobNumbers JobPage JobRequest JobSeries JobSeriesPage JobStatus KeyPairs LiftedResolve
     LimitedBy MakeKeyPairRequest Method NewApiKey OneLive Operation OperationPage OperationRequest
-    OperationState OperationVerb Overlap OwnRequest PaceOperationRequest PauseBizTypeRequest PauseFlowKeyRequest
+    OperationState OperationVerb Ordered Overlap OwnRequest PaceOperationRequest PauseBizTypeRequest PauseFlowKeyRequest
     PausedFlowKey Peak Peaks Plan PlanRequest PlanRestRequest PlannedJob PreviewScheduleRequest Problem
     ReasonRequest ReceivedAnswer RedriveJobRequest ReleaseClaimRequest Resolution ResolveRequest
     ResumeBizTypeRequest ResumeFlowKeyRequest RotateApiKeyRequest RotateSecretRequest RotatedSecret

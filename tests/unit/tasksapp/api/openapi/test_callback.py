@@ -18,6 +18,8 @@ FULL = SentHeaders(
     traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     head=("DelayHub", "a"),
     occurrence_ms=1,
+    turn=1,
+    is_out_of_order=True,
 )
 
 
@@ -27,7 +29,7 @@ def sent(headers: SentHeaders) -> set[str]:
 
 
 def test_every_header_of_a_callback_is_named_and_those_that_are_always_there() -> None:
-    least = sent(FULL._replace(redrives=0, is_test=False, traceparent="", occurrence_ms=0))
+    least = sent(FULL._replace(redrives=0, is_test=False, traceparent="", occurrence_ms=0, turn=0))
 
     assert {each["name"] for each in HEADERS} == sent(FULL) | {SIGNATURE, "delayhub-biz-type"}
     assert {each["name"] for each in HEADERS if each["required"]} == least | {"delayhub-biz-type"}
