@@ -25,6 +25,15 @@ _RUNNING, _PENDING = Transition.RETRY.source, Transition.RETRY.target
 _SUCCEEDED, _DEAD = Transition.SUCCEED.target, Transition.GIVE_UP.target
 _CANCELLED = Transition.RESOLVE_RETRY.target
 
+#: What was sent and answered, which nobody keeps of most attempts: it is left out of the JSON where it is this.
+_EXCHANGE: dict[str, object] = {
+    "response_headers": {}, "response_body": "", "error": "", "request_line": "", "request_headers": {}
+}  # fmt: skip
+_NO_EXCHANGE = [*_EXCHANGE.values()]
+_TRIED = ", ".join(
+    f"coalesce(o.{name}, '{_EXCHANGE[name]}') AS {name}" if name in _EXCHANGE else f"o.{name}" for name in Tried._fields
+)
+
 #: Rows are sent as JSON, which is built in C in a few µs a row; arrays would take Python 60.
 #: The ids are given beside it, and the status is inside a CASE, so that the rows are found by their ids. The statistics
 #: know of no running rows, so the planner would read their index from end to end, with all dead rows that a burst left
@@ -45,15 +54,15 @@ WITH outcome AS MATERIALIZED (
     UPDATE delayhub_job j SET
         status = CASE WHEN o.resolved THEN '{_CANCELLED}' ELSE o.status END,
         next_run_at = coalesce(o.next_run_at, j.next_run_at), attempts = j.attempts + o.counted,
-        system_errors = j.system_errors + o.system_errors,
-        last_error = CASE WHEN o.resolved THEN '{REASON}' ELSE o.last_error END,
-        error_class = CASE WHEN o.resolved THEN '{error_class.RESOLVED}' ELSE o.error_class END,
+        system_errors = j.system_errors + coalesce(o.system_errors, 0),
+        last_error = CASE WHEN o.resolved THEN '{REASON}' ELSE coalesce(o.last_error, '') END,
+        error_class = CASE WHEN o.resolved THEN '{error_class.RESOLVED}' ELSE coalesce(o.error_class, '') END,
         version = j.version + 1, lease_until = NULL, lease_token = NULL, updated_at = %(now)s,
         finished_at = CASE WHEN o.status = '{_PENDING}' AND NOT o.resolved THEN NULL ELSE %(now)s::timestamptz END
     FROM outcome o
     WHERE j.id = ANY(%(ids)s::uuid[]) AND j.id = o.id AND j.lease_token = o.token
         AND CASE WHEN j.status = '{_RUNNING}' THEN true ELSE false END
-    RETURNING j.id, j.operation_id, j.status, o.failed, {", ".join(f"o.{name}" for name in Tried._fields)}
+    RETURNING j.id, j.operation_id, j.status, o.failed, {_TRIED}
 ), counted AS (
     UPDATE delayhub_operation p SET
         succeeded = p.succeeded + c.succeeded, failed = p.failed + c.failed, dead = p.dead + c.dead
@@ -90,26 +99,22 @@ _encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 
 def _json(outcomes: Sequence[Finished], ids: Sequence[str]) -> str:
-    """The outcomes, each with the attempt that led to it; what is not said is NULL."""
+    """The outcomes, each with the attempt that led to it; what is not said is NULL, and nothing."""
     rows = []
     for job_id, outcome in zip(ids, outcomes, strict=True):
         # One after the other: by names it would take Python twice as long.
         _, token, transition, next_run_at, counted, system_errors, last_error, error_class, tried = outcome
-        row = {
-            "id": job_id,
-            "token": token,
-            "status": transition.target,
-            "counted": counted,
-            "system_errors": system_errors,
-            "last_error": last_error,
-            "failed": int(outcome.has_failed),
-            "error_class": error_class,
-        }
+        row = {"id": job_id, "token": token, "status": transition.target, "counted": counted}
+        if transition is not Transition.SUCCEED:
+            row["system_errors"], row["failed"] = system_errors, int(outcome.has_failed)
+            row["last_error"], row["error_class"] = last_error, error_class
         if next_run_at is not None:
             row["next_run_at"] = next_run_at.isoformat()
         if tried is not None:
-            row |= zip(Tried._fields, tried, strict=True)
-            row["started_at"] = tried.started_at.isoformat()
+            row["number"], started_at, row["duration_ms"], row["lateness_ms"], row["status_code"], *exchange = tried
+            row["started_at"] = started_at.isoformat()
+            if exchange != _NO_EXCHANGE:
+                row |= zip(_EXCHANGE, exchange, strict=True)
         rows.append(row)
     return _encode(rows)
 
