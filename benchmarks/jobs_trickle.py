@@ -159,7 +159,7 @@ def as_many_as_go(running: Site, count: int) -> dict[str, float]:
     """Creates over several connections, each of which waits for its answer: single ones, and in bulks."""
     bodies = [job(number, delay=FAR_SECONDS) for number in range(count)]
     single = running.web.measure(running.api.single, bodies)
-    bulks = [{"jobs": (bodies * (BULK // count + 1))[:BULK]}] * max(2, count // BULK)
+    bulks = [{"jobs": (bodies * (BULK // count + 1))[:BULK]}] * max(10, count // BULK)
     many = running.web.measure(running.api.bulk, bulks)
     return {
         "creates, single, a second": count / single.seconds,

@@ -16,8 +16,10 @@ from django.core.management.base import SystemCheckError
 from django.utils import timezone
 
 import delayhub
+from delayhub.clock import SystemClock, due_ms
 from delayhub.engine import TimerLane
 from delayhub.local.redis_server import RedisServer, free_port
+from tasksapp.alerts.watch import Watch
 from tasksapp.biz_types.flow_keys import pause_key, resume_key
 from tasksapp.jobs.creation import Created, JobRequest, create, create_many
 from tasksapp.maintenance.loader import Loader
@@ -161,6 +163,46 @@ def test_all_limits_hold_before_a_failover_and_after_it(
 
     # and the other Redis was never even asked
     assert decoy.dbsize() == 0
+    assert connections_of(decoy) == touched
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_what_looks_at_the_database_goes_on_after_a_failover(
+    group: Sentinels, decoy: redis.Redis, make_biz_type: MakeBizType
+) -> None:
+    touched = connections_of(decoy)
+    biz_type = make_biz_type("order.close")
+    loader, watch = Loader(using="default"), Watch(using="default", clock=SystemClock())
+    # given: a loader and a watcher at work, and a job that is overdue
+    for _ in range(2):
+        loader.look()
+        assert loader.run_once().held
+        assert watch.run_once().held
+    job_id = put_a_job("order.close").job_id
+    Job.objects.update(next_run_at=timezone.now() - timedelta(seconds=10))
+
+    # when: the master falls, and its timer with it
+    with group.client() as master:
+        master.delete(*master.scan_iter("*order.close*"))
+        assert master.wait(2, 20_000) == 2
+    group.kill_the_master()
+    lanes.try_again()
+    wait_until(lambda: _answers(client()))
+    wait_until(lambda: _answers(brisk_lane(LANE).client))
+
+    # then: what the look found is armed at the next master, which the watcher asks for open breakers
+    wait_until(lambda: watch.run_once().held)
+    looked = loader.look()
+    assert looked is not None
+    assert looked.overdue == {biz_type.id}
+    turn = loader.run_once()
+    assert turn.entered + turn.overdue == 1, "a new master is loaded whole"
+    assert patient_lane(LANE).claim().batches[0].ids == [str(job_id)]
+    open_until = due_ms(timezone.now() + timedelta(seconds=30))
+    with group.client() as master:
+        master.set(patient_lane(LANE).keys.queue(biz_type.queue).breaker, f"open:{open_until}:shop.example")
+    assert watch.run_once().told == (f"began: breaker_open {biz_type.pk}",)
     assert connections_of(decoy) == touched
 
 
