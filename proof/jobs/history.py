@@ -214,7 +214,7 @@ def _check_counts(world: World) -> None:
 def _check_redis(world: World) -> None:
     # Strays go with a claim, where a biz type has few places one at a time; what a claim finds empty it tidies up.
     for number in range(2 + len(world.rows.by_id)):
-        if number >= 2 and not world.site.client.keys("*:waiting"):
+        if number >= 2 and not world.site.client.keys("*:waiting*"):  # those of a priority have a set of their own
             break
         found = working.take(world, 0, working.ALL, steady=True)
         if found is not None:
