@@ -116,6 +116,14 @@ def check_timer(world: World, before: Row | None, after: Row, *, is_put: bool) -
     is_near = after.next_run_ms <= world.now_ms + int(WINDOW_SECONDS * 1000)
     if is_moved and is_near and at_ms != after.next_run_ms:
         raise Broken(f"its timer is not where its row is: {world.name(after.id)}")
+    if is_moved and is_near and _count_timers(world, after) != 1:
+        raise Broken(f"its timer is in two sets of its queue: {world.name(after.id)}")
+
+
+def _count_timers(world: World, row: Row) -> int:
+    """In how many sets of its queue, one for each priority, the timer of a row waits."""
+    client, waiting = world.site.client, world.lane.keys.queue(world.queue(row)).waiting
+    return sum(client.zscore(key, row.id) is not None for key in client.keys(f"{waiting}*"))
 
 
 def check_new(
