@@ -83,23 +83,37 @@ class Bench:
 
 
 class FreshJobs:
-    """Jobs that callers create while the benchmark runs, in a thread of its own: half of them are due at once."""
+    """Jobs that callers create while the benchmark runs, in threads of their own: half of them are due at once.
 
-    def __init__(self, bench: Bench, code: str, *, per_second: float) -> None:
-        self._bench, self._code, self._pause = bench, code, 1 / per_second
+    Args:
+        bench: the run.
+        code: their biz type.
+        per_second: how many there are to be.
+        creators: how many threads share them; one makes fewer where each create waits for a busy database.
+    """
+
+    def __init__(self, bench: Bench, code: str, *, per_second: float, creators: int = 1) -> None:
+        self._bench, self._code, self._pause = bench, code, creators / per_second
+        self._creators = creators
+        #: How long jobs were created, when that is over.
+        self.seconds = 0.0
         self._ids: set[UUID] = set()
         self._stop = threading.Event()
         bench.rig.forget_seen()
 
     def run(self, seconds: float | None, *, until: Any = lambda: False) -> None:
         """Creates jobs for so long, or until the fact is true; then waits for their callbacks."""
-        thread = threading.Thread(target=self._create)
-        thread.start()
-        end = time.monotonic() + (seconds or 3_600)
+        threads = [threading.Thread(target=self._create, args=(5 + number,)) for number in range(self._creators)]
+        for thread in threads:
+            thread.start()
+        began = time.monotonic()
+        end = began + (seconds or 3_600)
         while time.monotonic() < end and not until():
             time.sleep(1.0)
         self._stop.set()
-        thread.join()
+        for thread in threads:
+            thread.join()
+        self.seconds = time.monotonic() - began
         wait_until(lambda: len(self._late()) >= len(self._ids), within_seconds=60, look_seconds=0.5)
 
     def lateness(self, name: str) -> dict[str, Any]:
@@ -116,12 +130,12 @@ class FreshJobs:
         mine = {str(job_id) for job_id in self._ids}
         return [one.lateness_ms for one in self._bench.rig.seen() if one.job_id in mine]
 
-    def _create(self) -> None:
+    def _create(self, seed: int) -> None:
         from django.db import connection
 
         from tasksapp import jobs
 
-        draw = random.Random(5)
+        draw = random.Random(seed)
         next_at = time.monotonic()
         while not self._stop.is_set():
             delay = draw.uniform(*AHEAD) if draw.random() < 0.5 else 0

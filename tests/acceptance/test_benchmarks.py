@@ -191,6 +191,24 @@ def test_what_is_run_often_uses_an_index(database: str) -> None:
 
 
 @pytest.mark.nightly
+def test_a_filled_table_is_compared_with_an_empty_one() -> None:
+    found = figures("bench", "filled", "--rows=3000", "--rounds=1", "--seconds=3", "--settle=0", "--rate=50")
+
+    assert found["filled"]["jobs"] > 0 < found["empty"]["jobs"]
+    assert len([name for name in found["filled"] if name.startswith("list")]) == 13
+    assert found["purged"]["jobs left"] < 3000 < found["purged"]["jobs left"] + 2000 + found["purged"]["jobs"]
+
+
+@pytest.mark.nightly
+def test_a_second_site_takes_nothing_from_the_first() -> None:
+    # how much each job costs is for the benchmark itself, others may share the machine
+    found = figures("bench", "cells", "--jobs=100", "--rounds=1", "--delay=1", must_succeed=False)
+
+    assert found["alone"]["times one"] == 1
+    assert found["both"]["times one"] > 1
+
+
+@pytest.mark.nightly
 def test_celerys_own_tests_can_be_run_on_both_transports() -> None:
     found = figures("bench", "celery-suite", "--select=test_ping or test_simple_chain or test_simple_call")
 
