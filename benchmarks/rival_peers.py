@@ -40,7 +40,7 @@ class Peer:
 
 
 PEERS = (
-    Peer(name="delayhub", scheme="delayhub", requirements=(str(ROOT),)),
+    Peer(name="delayhub", scheme="delayhub", requirements=(f"{ROOT}[celery]",)),
     Peer(
         name="delayhub, compact",
         scheme="delayhub",
@@ -74,7 +74,7 @@ def python_of(peer: Peer) -> Path:
     print(f"{home}: installing {', '.join(requirements)}", file=sys.stderr, flush=True)
     if not python.exists():
         subprocess.run([python_program(PYTHON), "-m", "venv", folder], check=True)
-    own = ["--editable"] if requirements == (str(ROOT),) else []
+    own = ["--editable"] if home == "delayhub" else []
     found = subprocess.run([python, *PIP, *own, *requirements], capture_output=True, text=True, check=False)
     if found.returncode != 0:
         raise NotAtHand(f"{home} cannot be installed: {(found.stderr.strip().splitlines() or ['?'])[-1]}")
