@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
 from proof.faults.job_rows import JOB_ROWS
 from proof.faults.kept import FOLDER, added_up, runs_of
@@ -19,7 +19,7 @@ CALLED = {"delayhub": "DelayHub", "redis": "kombu", "valkey": "celery-redis-plus
 TABLES = {"Tasks": TASK_ROWS, "Jobs": JOB_ROWS}
 #: By the figures that they show.
 COLUMNS = {
-    "runs": "runs", "items": "items", "to_run": "to run", "lost": "lost", "twice": "twice", "early": "early",
+    "runs": "runs", "items": "items", "to_run": "to run in each", "lost": "lost", "twice": "twice", "early": "early",
     "cancelled": "cancelled", "after_cancel": "after a cancel", "stuck": "stuck", "restarted": "ended",
     "healed": "healed", "worst_s": "worst delay, s",
 }  # fmt: skip
@@ -40,8 +40,8 @@ def table(rows: Sequence[Row], *, folder: Path = FOLDER) -> str:
             figures = added_up(runs)
             if broker != "delayhub":
                 figures |= dict.fromkeys(("cancelled", "after_cancel", "healed"), "")
-            if not any("to_run" in run for run in runs):  # as in runs of earlier days
-                figures["to_run"] = ""
+            noted = [run["to_run"] for run in runs if "to_run" in run]
+            figures["to_run"] = round(mean(noted)) if noted else ""
             shown = [figures[name] for name in COLUMNS]
             cells = " | ".join(f"{value:,}" if isinstance(value, int) else str(value) for value in shown)
             lines.append(

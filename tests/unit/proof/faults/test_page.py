@@ -32,9 +32,12 @@ def test_figures_of_runs_are_added_up_and_the_worst_delay_is_the_worst(tmp_path:
     other = {**run, "seed": 4, "commit": "def", "worst_s": 1.0, "restarted": 1, "load": 2.5, "to_run": 40}
     keep("worker_killed", other, folder=tmp_path)
 
+    keep("cut", run, folder=tmp_path)  # as in earlier days, when it was not noted
+
     made = tables(folder=tmp_path)
 
+    assert "| DelayHub | 1 | 600 |  | 0 | 2 |" in made
     assert "| DelayHub | 2 | 1,200 | 40 | 0 | 4 | 0 | 2 | 0 | 0 | 1 | 0 | 3.5 |" in made
-    assert "2 runs, by seeds from 3 to 4, of commits abc, def. 1 of them" in made
+    assert "3 runs, by seeds from 3 to 4, of commits abc, def. 1 of them" in made
     assert "2.5 to 2.5" in made
     assert [json.loads(line)["seed"] for line in (tmp_path / "worker_killed.jsonl").read_text().splitlines()] == [3, 4]
