@@ -19,8 +19,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.admin.frame.fragments import clock_time
 from tasksapp.admin.frame.possible_rows import OnlyRead
+from tasksapp.stats.written import clock_time
 
 View = TypeVar("View", bound=Callable[..., Any])
 
