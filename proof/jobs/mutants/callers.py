@@ -67,8 +67,8 @@ CALLERS = (
     CodeMutant(
         "timers follow no verb",
         _VERBS,
-        "        follow(jobs, former_key=former_key)",
-        "        pass",
+        "        follow([job for job in jobs if",
+        "        follow([job for job in () if",
     ),
     CodeMutant(
         "a redrive does not ask for a resolve",
