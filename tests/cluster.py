@@ -11,13 +11,29 @@ from typing import Any, Self
 import redis
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
-from delayhub.local.redis_server import RedisServer, find_redis_server, free_port, redis_version
+from delayhub.errors import ServiceDied
+from delayhub.local.redis_server import PORT_TRIES, RedisServer, find_redis_server, free_port, redis_version
 from tests.waiting import wait_until
 
 #: Milliseconds after which the others call a node failed.
 NODE_TIMEOUT_MS = 1500
 #: Before version 7 a node's bus is so far from its port, and no setting changes that.
 BUS_DISTANCE = 10_000
+
+
+class ClusterNode(RedisServer):
+    """A node whose bus has a port of its own, the ``cluster-port`` of its configuration."""
+
+    def start(self) -> Self:
+        """The node, ready for commands. At its first start its bus gets another port where that one was taken."""
+        for _ in range(PORT_TRIES):
+            try:
+                return super().start()
+            except ServiceDied as died:
+                if self._port_is_given or "Address already in use" not in died.log:
+                    raise
+                self.config["cluster-port"] = free_port()
+        return super().start()
 
 
 class LocalCluster:
@@ -45,7 +61,7 @@ class LocalCluster:
         program = find_redis_server()
         if redis_version(program) >= (7, 0):
             own["cluster-port"] = free_port()
-            return RedisServer(program=program, config={**own, **self.config})
+            return ClusterNode(program=program, config={**own, **self.config})
         return RedisServer(program=program, port=_port_with_a_bus(), config={**own, **self.config})
 
     def __enter__(self) -> Self:
