@@ -25,11 +25,13 @@ _RUNNING, _PENDING = Transition.RETRY.source, Transition.RETRY.target
 _SUCCEEDED, _DEAD = Transition.SUCCEED.target, Transition.GIVE_UP.target
 _CANCELLED = Transition.RESOLVE_RETRY.target
 
-#: What was sent and answered, which nobody keeps of most attempts: it is left out of the JSON where it is this.
+#: What was sent and answered, the last fields of an attempt. Of most attempts only its times and the status of the
+#: answer are kept: where the rest is this, it is left out of the JSON.
 _EXCHANGE: dict[str, object] = {
     "response_headers": {}, "response_body": "", "error": "", "request_line": "", "request_headers": {}
 }  # fmt: skip
-_NO_EXCHANGE = [*_EXCHANGE.values()]
+_EXCHANGED = Tried._fields[-len(_EXCHANGE) :]
+_NO_EXCHANGE = [_EXCHANGE[name] for name in _EXCHANGED]
 _TRIED = ", ".join(
     f"coalesce(o.{name}, '{_EXCHANGE[name]}') AS {name}" if name in _EXCHANGE else f"o.{name}" for name in Tried._fields
 )
@@ -114,7 +116,7 @@ def _json(outcomes: Sequence[Finished], ids: Sequence[str]) -> str:
             row["number"], started_at, row["duration_ms"], row["lateness_ms"], row["status_code"], *exchange = tried
             row["started_at"] = started_at.isoformat()
             if exchange != _NO_EXCHANGE:
-                row |= zip(_EXCHANGE, exchange, strict=True)
+                row |= zip(_EXCHANGED, exchange, strict=True)
         rows.append(row)
     return _encode(rows)
 

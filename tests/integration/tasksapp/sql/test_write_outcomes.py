@@ -8,10 +8,11 @@ import pytest
 from django.utils import timezone
 
 from tasksapp.models import Attempt, BizType, Job, Status, Transition
+from tasksapp.sql.finished import Tried
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.integration.tasksapp.claiming import claim, return_lost
 from tests.integration.tasksapp.stored_jobs import due
-from tests.outcomes import finished
+from tests.outcomes import finished, tried
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,6 +55,35 @@ def test_a_retry_waits_and_an_error_on_our_side_uses_no_attempt(biz_type: BizTyp
     job = Job.objects.get(id=ours)
     assert (job.status, job.attempts, job.system_errors, job.finished_at) == (Status.PENDING, 0, 1, None)
     assert Attempt.objects.count() == 1
+
+
+def test_one_batch_of_a_bare_success_and_a_retry_writes_all_that_each_has(biz_type: BizType) -> None:
+    bare, retried, now = due(), due(), timezone.now()
+    answer = claim(bare, retried)
+    later = now + timedelta(seconds=10)
+    nothing = {"response_headers": {}, "response_body": "", "error": "", "request_line": "", "request_headers": {}}
+    attempts = {bare: tried(**nothing), retried: tried(2, status_code=503, error="not now")}
+    failure = {"next_run_at": later, "system_errors": 1, "last_error": "503", "error_class": "http.503"}
+
+    write_outcomes(
+        [
+            finished(bare, answer.token, tried=attempts[bare]),
+            finished(retried, answer.token, Transition.RETRY, tried=attempts[retried], **failure),
+        ],
+        now=now,
+        worker="w1",
+        using="default",
+    )
+
+    logged = {row.pop("job_id"): row for row in Attempt.objects.values("job_id", "worker", *Tried._fields)}
+    assert logged == {job_id: {**one._asdict(), "worker": "w1"} for job_id, one in attempts.items()}
+    rows = Job.objects.in_bulk([bare, retried])
+    columns = ("status", "attempts", "system_errors", "last_error", "error_class", "finished_at", "lease_until")
+    assert {job_id: [getattr(row, name) for name in columns] for job_id, row in rows.items()} == {
+        bare: [Status.SUCCEEDED, 1, 0, "", "", now, None],
+        retried: [Status.PENDING, 1, 1, "503", "http.503", None, None],
+    }
+    assert rows[retried].next_run_at == later
 
 
 def test_an_outcome_that_comes_after_the_lease_was_lost_changes_nothing(biz_type: BizType) -> None:
