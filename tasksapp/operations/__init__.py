@@ -10,3 +10,18 @@ from tasksapp.operations.progress import Progress, progress
 from tasksapp.operations.rest import plan_rest, rest_of
 from tasksapp.operations.starter import Starter
 from tasksapp.operations.verbs import current, find, plan, repace, start, stop
+
+__all__ = [
+    "Progress",
+    "Starter",
+    "current",
+    "find",
+    "plan",
+    "plan_backfill",
+    "plan_rest",
+    "progress",
+    "repace",
+    "rest_of",
+    "start",
+    "stop",
+]
