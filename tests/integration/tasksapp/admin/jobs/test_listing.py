@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import Permission
 from django.db import connection
+from django.http import QueryDict
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from tasksapp.admin.jobs import listing as job_list
+from tasksapp.admin.jobs.search import JobSearch
 from tasksapp.jobs import listing
+from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.listing import TookTooLong
 from tasksapp.models import UNTIL_RESUMED, BizType, DeadCount, Job, JobCount, Status
 from tests.fixture_types import MakeBizType
@@ -57,6 +62,40 @@ def test_a_search_finds_ids_biz_ids_and_their_beginnings(person: Client, biz_typ
     assert set(titles(person, q="order-*")) == {"order-41", "order-42"}
     assert titles(person, q="order-*", tab="dead") == ["order-41"]
     assert titles(person, q="order-") == []
+
+
+@pytest.mark.parametrize("tab", ["pending", "dead", "all"])
+def test_each_condition_without_a_field_has_a_chip_that_leaves_just_it_out(
+    person: Client, biz_type: BizType, tab: str
+) -> None:
+    times = {field.name: field for field in fields(JobFilter) if field.name.endswith(("_from", "_until"))}
+    asked: dict[str, Any] = {
+        **dict.fromkeys(times, "2026-07-01T12:00:00+00:00"),
+        "biz_id": "A-*",
+        "error_class": "http.503",
+        "flow_key": "shop-7",
+        "ids": [str(UUID(int=1)), str(UUID(int=2))],
+        "operation": "17",
+        "series": "9",
+    }
+    in_fields = {
+        "pending": {"next_from", "next_until"},
+        "dead": {"ended_from", "ended_until", "error_class"},
+        "all": set(),
+    }
+
+    chips = context(person, tab=tab, biz_type="order.close", **asked)["chips"]
+
+    assert asked.keys() | {"status", "biz_type"} == {field.name for field in fields(JobFilter)}
+    whole = JobFilter.parse({**asked, "biz_type": "order.close"})
+    left = [JobSearch.parse(QueryDict(url[1:])) for _words, url in chips]
+    assert {search.tab.name for search in left} == {tab}
+    expected = [
+        JobFilter.parse({**asked, "biz_type": "order.close", name: ""}) for name in asked.keys() - in_fields[tab]
+    ]
+    assert whole not in expected
+    assert {search.job_filter for search in left} == set(expected)
+    assert len(left) == len(expected)
 
 
 def test_a_search_in_bodies_says_how_far_it_looked(person: Client, biz_type: BizType) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -20,6 +21,7 @@ EVERYTHING = JobFilter(
     biz_type="order.close",
     error_class="http.503",
     biz_id="A-*",
+    flow_key="shop-7",
     ids=(UUID(int=1), UUID(int=2)),
     due_from=NOON,
     due_until=NOON,
@@ -28,22 +30,32 @@ EVERYTHING = JobFilter(
     ended_from=NOON,
     ended_until=NOON,
     operation=17,
+    series=9,
+    occurrence_from=NOON,
+    occurrence_until=NOON,
 )
+#: The conditions that are in titles, not among the phrases.
+IN_TITLES = {"status", "biz_type"}
 
 
 def test_every_condition_beyond_biz_type_and_status_has_its_phrase() -> None:
-    words = list(filter_words(EVERYTHING).values())
+    words = filter_words(EVERYTHING, series={9: "nightly"})
 
-    assert words == [
+    assert words.keys() == {field.name for field in fields(JobFilter)} - IN_TITLES
+    assert list(words.values()) == [
         f"last error: {error_class_label('http.503')}",
         "biz id begins with “A-”",
+        "flow key is “shop-7”",
         "2 chosen jobs",
+        "of the series “nightly”",
         "due at 2026-07-01 12:00:00 UTC or later",
         "due before 2026-07-01 12:00:00 UTC",
         "next run at 2026-07-01 12:00:00 UTC or later",
         "next run before 2026-07-01 12:00:00 UTC",
         "ended at 2026-07-01 12:00:00 UTC or later",
         "ended before 2026-07-01 12:00:00 UTC",
+        "occurrence at 2026-07-01 12:00:00 UTC or later",
+        "occurrence before 2026-07-01 12:00:00 UTC",
         "last changed by operation 17",
     ]
 
