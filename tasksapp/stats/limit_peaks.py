@@ -13,6 +13,8 @@ from tasksapp.stats.drain import LEAST_WAIT_SECONDS, Peak, peaks_of
 from tasksapp.stats.upcoming import FINE_SECONDS, Arrivals, read_arrivals
 
 #: They wait so long only where a stretch, or each of two that touch, has more than the limit lets out in these seconds.
+#: In the 20 seconds of a ramp fewer may wait so long; they are over before anybody acts on a forecast, so that a ramp
+#: counts only for a biz type that has such a stretch anyway.
 CROWDED_SECONDS = LEAST_WAIT_SECONDS / 2
 
 

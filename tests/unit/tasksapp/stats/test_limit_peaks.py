@@ -40,6 +40,16 @@ def test_jobs_of_a_biz_type_that_is_paused_or_disabled_are_not_forecast() -> Non
     assert limit_peaks([closing(enabled=False)], arrivals=arrivals, now=NOW) == []
 
 
+def test_a_ramp_under_way_makes_the_end_of_a_peak_later() -> None:
+    arrivals = {1: [Arrivals(3_000, NOW, NOW)]}
+
+    (peak,) = limit_peaks([closing()], arrivals=arrivals, now=NOW)
+    (ramped,) = limit_peaks([closing(resumed_at=NOW)], arrivals=arrivals, now=NOW)
+
+    # Two seconds each of 50, 100, 200 and 400 a second, then the limit.
+    assert (peak.done_at, ramped.done_at) == (NOW + timedelta(seconds=6), NOW + timedelta(seconds=11))
+
+
 def test_what_is_not_done_within_a_day_has_no_end() -> None:
     (peak,) = limit_peaks(
         [closing(delivery_rate=0.001)], arrivals={1: [Arrivals(200_000, MIDNIGHT, MIDNIGHT)]}, now=NOW
