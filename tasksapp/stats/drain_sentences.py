@@ -102,5 +102,7 @@ def _limit(capacity: Capacity) -> str:
 
 
 def pace_of(per_second: float) -> str:
-    """How many a second, with no more digits than say something."""
+    """How many a second: a limit as it was set, a measured pace with no more digits than say something."""
+    if per_second == round(per_second, 3):
+        return f"{per_second:,.10g}"
     return f"{per_second:,.3g}" if per_second < 10 else number(round(per_second))
