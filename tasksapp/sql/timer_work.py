@@ -47,7 +47,7 @@ _TIMER_WORK = Look(
 )
 #: A plan is kept until the table has twice as many bytes, and so many more: one that was made for an empty table reads
 #: all of the table, once for each biz type, until PostgreSQL makes statistics.
-_KEPT_BYTES = 256 * 1024
+KEPT_BYTES = 256 * 1024
 #: The fewest bytes that the table had since the plan of a connection of the driver was made.
 _sizes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
@@ -108,7 +108,7 @@ def timer_work(
 def _keep_plan(connection: Any, *, table_bytes: int) -> None:
     driver = connection.connection
     fewest = min(_sizes.get(driver, table_bytes), table_bytes)
-    if table_bytes > 2 * fewest + _KEPT_BYTES:
+    if table_bytes > 2 * fewest + KEPT_BYTES:
         _TIMER_WORK.forget(connection)
         fewest = table_bytes
     _sizes[driver] = fewest

@@ -179,6 +179,11 @@ def test_what_is_run_often_uses_an_index(database: str) -> None:
     found = figures("bench", "explain", "--rows=30000", "--biz-types=50", *slow, database=database)
 
     assert found["wrong"] == []
+    # Prepared while the table was empty, and too quick to be let go of: they go when PostgreSQL makes statistics.
+    assert found["kept though wrong"] == [
+        f"imported into a new table: {what} of delayhub_job without an index"
+        for what in ("claim 32: reads 30,000 rows", "outcomes of 32: reads 30,000 rows")
+    ]
     assert len(found["ms"]) >= 12
     assert len(found["pages"]) >= 40
     assert max(page["statements"] for page in found["pages"].values()) <= 12
