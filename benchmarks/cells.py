@@ -1,12 +1,13 @@
-"""Do two cells deliver twice as much as one?
+"""Does a job cost as much CPU in a cell beside which another one is as busy?
 
 Question: cells share nothing, so what does a job cost in a site beside which another one is as busy, compared with one
     alone? A burst is created in bulk and delivered: of the one site, of the other, and of both at the same moment.
 Machine: whatever runs it; each site, PostgreSQL and Redis with it, has one core.
 Command: make bench NAME=cells
-Result: µs of CPU that a job costs in each part, medians of the rounds, and one JSON line; exit code 1 where two sites
-    do less than 1.9 times as much in the same CPU time on a core each.
-Caveat: CPU time counts, since other programs may use the cores; it grows a little by what they take of the caches.
+Result: µs of CPU that a job costs in each part, medians of the rounds, and one JSON line; exit code 1 where a
+    job costs more CPU in both at once than 2 / 1.9 times what it costs alone.
+Caveat: only CPU a job is compared, since other programs may use the cores: nothing is said of jobs a second. It grows a
+    little by what they take of the caches.
 """
 
 from __future__ import annotations
