@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection
@@ -12,6 +14,9 @@ from typing import Any
 
 Answers = Mapping[str, Callable[..., Any]]
 Made = AbstractContextManager[Answers]
+
+#: What a site is given to do what it was asked last and to end its servers.
+END_SECONDS = 120.0
 
 
 class Site:
@@ -38,11 +43,11 @@ class Site:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if kind is None:
-            self._pipe.send(None)
-        else:
-            self._process.terminate()
-        self._process.join()
+        self._pipe.close()  # after an error, too: a process that is killed leaves its servers behind
+        self._process.join(END_SECONDS)
+        if self._process.is_alive():
+            print(f"site {self._process.pid} did not end, its servers may still run", file=sys.stderr)
+            self._process.kill()
 
     def begin(self, name: str, **values: Any) -> None:
         """Asks, and does not wait."""
@@ -61,6 +66,16 @@ class Site:
 def _answer(pipe: Connection, make: Callable[..., Made], options: Mapping[str, Any]) -> None:
     os.environ.pop("DATABASE_URL", None)  # each has a server of its own
     with make(**options) as answers:
-        while asked := pipe.recv():
+        while asked := _received(pipe):
             name, values = asked
-            pipe.send(answers[name](**values))
+            found = answers[name](**values)
+            with contextlib.suppress(ConnectionError):  # who asked has ended
+                pipe.send(found)
+
+
+def _received(pipe: Connection) -> Any:
+    """What comes next; None once the other end is closed."""
+    try:
+        return pipe.recv()
+    except (EOFError, ConnectionError):
+        return None
