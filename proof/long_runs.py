@@ -36,7 +36,7 @@ def met(sort: str) -> Counter[str]:
 def tables() -> str:
     """How many histories were played, and what they came by seldom, as a page has it."""
     lines = [
-        "| histories of | played | seeds | verbs | broke a law | situations met | CPU each |",
+        "| histories of | played | seeds | verbs | kinds of failure | situations met | CPU each |",
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for sort, words in SORTS.items():
