@@ -85,11 +85,13 @@ class Claimer:
         answer, spent = self._claim([job_id], now_ms=now_ms, forward_seconds=0)
         # A job that is gone keeps its slot: the message may have come twice, and another worker runs the job.
         self._free_slots(spent)
-        if answer.shut or answer.blocked:
+        left = [*answer.shut, *answer.blocked, *answer.locked]
+        if left:
             # Its row still says that the message is under way; with that neither the loader nor a claim would take it.
-            left = [*answer.shut, *answer.blocked]
-            pending = Job.objects.using(self._using).filter(id__in=left, status=Status.PENDING)
-            pending.update(lease_until=None)
+            with transaction.atomic(using=self._using):
+                pending = Job.objects.using(self._using).filter(id__in=left, status=Status.PENDING)
+                free = list(pending.select_for_update(skip_locked=True).values_list("id", flat=True))
+                pending.filter(id__in=free).update(lease_until=None)
         return answer
 
     def claim_pulled(self, ids: Sequence[UUID], *, now_ms: int, pulling: Pulling) -> ClaimAnswer:
