@@ -1,9 +1,9 @@
 """Flow keys whose jobs run one after the other: places are given, and the first job of a key is found.
 
 The order of a key's jobs is that of their due times, and of their places where those are alike. Both a place and the
-start of a job are decided by who holds the lock of the key's row, by a statement that began after that: so places are
-in the order of commits, and no two jobs of a key start beside each other. What ends a job needs no lock: who looks
-before finds the job still there, and waits once more.
+start of a job are decided by the transaction that holds the lock of the key's row, in a statement that began after it
+had that: so places are in the order of commits, and no two jobs of a key start beside each other. What ends a job needs
+no lock: a claim that looks before finds the job still there, and waits once more.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _IS_NOT_OVER = f"""(
     j.status IN ({", ".join(f"'{status}'" for status in LIVE)})
     OR j.status = '{_DEAD}' AND b.ordered = '{BizType.Ordered.BLOCKS}'
 )"""
-#: The job that was taken last, while it is not over and nobody has moved it; else the first by due time and place. The
+#: The job that was taken last, while it is not over and has not been moved; else the first by due time and place. The
 #: ``LIMIT`` has it looked for once: without it the planner would do so for the join and for its condition.
 _FIRST = f"""
 SELECT f.biz_type_id, f.flow_key, j.id, j.status, j.next_run_at, j.priority, j.lease_until, j.due_at FROM (
@@ -76,19 +76,29 @@ RETURNING begun, begun_at
 """
 _BEGUN_AT = {
     "postgresql": "greatest(clock_timestamp(), begun_at + interval '1 microsecond')",
-    "sqlite": "strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now')",
+    "sqlite": "max(strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now'),"
+    " coalesce(strftime('%%Y-%%m-%%d %%H:%%M:%%f', begun_at, '+0.001 seconds'), ''))",
 }
 
-#: Keys whose first job was taken long ago and is not over, while others wait behind it.
+#: Keys whose first job was taken long ago and is not over, or died long ago without having been taken, such as one that
+#: was too old, while others wait behind it.
 _BLOCKED = f"""
-SELECT k.biz_type_id, k.flow_key, j.id, j.status, j.next_run_at, j.priority, j.lease_until, j.due_at
-FROM delayhub_ordered_key k JOIN delayhub_biz_type b ON b.id = k.biz_type_id JOIN delayhub_job j ON j.id = k.begun
-WHERE k.biz_type_id = %s AND k.begun_at < %s AND j.flow_key = k.flow_key AND j.due_at = k.begun_due_at
-    AND {_IS_NOT_OVER} AND EXISTS (
-        SELECT 1 FROM delayhub_job o WHERE o.biz_type_id = k.biz_type_id AND o.flow_key = k.flow_key
-            AND o.place IS NOT NULL AND o.status = '{_PENDING}' AND o.id <> j.id
-    )
-ORDER BY k.begun_at LIMIT %s
+SELECT j.biz_type_id, j.flow_key, j.id, j.status, j.next_run_at, j.priority, j.lease_until, j.due_at
+FROM (
+    SELECT j.id, k.begun_at AS since FROM delayhub_ordered_key k
+    JOIN delayhub_biz_type b ON b.id = k.biz_type_id JOIN delayhub_job j ON j.id = k.begun
+    WHERE k.biz_type_id = %s AND j.flow_key = k.flow_key AND j.due_at = k.begun_due_at AND {_IS_NOT_OVER}
+    UNION ALL
+    SELECT j.id, j.finished_at FROM delayhub_job j JOIN delayhub_biz_type b ON b.id = j.biz_type_id
+    LEFT JOIN delayhub_ordered_key k ON k.begun = j.id AND k.biz_type_id = j.biz_type_id AND k.flow_key = j.flow_key
+    WHERE j.biz_type_id = %s AND j.status = '{_DEAD}' AND j.place IS NOT NULL AND k.id IS NULL
+        AND b.ordered = '{BizType.Ordered.BLOCKS}'
+) f JOIN delayhub_job j ON j.id = f.id
+WHERE f.since < %s AND EXISTS (
+    SELECT 1 FROM delayhub_job o WHERE o.biz_type_id = j.biz_type_id AND o.flow_key = j.flow_key
+        AND o.place IS NOT NULL AND o.status = '{_PENDING}' AND o.id <> j.id
+)
+ORDER BY f.since LIMIT %s
 """  # noqa: S608  our own constants
 
 
@@ -237,10 +247,10 @@ def first_jobs_page(biz_type_id: int, *, after: str, most: int, using: str) -> t
 
 
 def blocked_keys(biz_type_id: int, *, before: datetime, most: int, using: str) -> list[FirstJob]:
-    """The first jobs, at most so many, that were taken before then and are not over while others wait behind them."""
+    """The jobs, at most so many, that have held up the others of their keys since before then."""
     connection = connections[using]
     at = connection.ops.adapt_datetimefield_value(before)
-    return _rows(_BLOCKED, [biz_type_id, at, most], using=using)
+    return _rows(_BLOCKED, [biz_type_id, biz_type_id, at, most], using=using)
 
 
 def take_turns(ids: Sequence[UUID], *, using: str) -> Turns:
