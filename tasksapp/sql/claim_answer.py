@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -95,6 +95,12 @@ class ClaimAnswer:
     expiring: list[UUID] = field(default_factory=list)
     ordered: list[UUID] = field(default_factory=list)
     blocked: list[UUID] = field(default_factory=list)
+
+    def add(self, other: ClaimAnswer) -> None:
+        """Notes what became of other ids, claimed with the same token."""
+        for part in fields(self):
+            if part.name != "token":
+                getattr(self, part.name).extend(getattr(other, part.name))
 
     def add_taken(self, job: ClaimedJob, *, status: str) -> None:
         """Notes a row that the claim changed, by the status it has now."""

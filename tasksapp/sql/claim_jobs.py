@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, get_args, get_type_hints
 from uuid import UUID
 
-from django.db import connections, transaction
+from django.db import Error, connections, transaction
 from django.db.models import F
 
 from tasksapp.models import BizType, Job, Series, Transition, error_class
@@ -23,6 +24,8 @@ from tasksapp.sql.driver.prepared import StatementByIds
 from tasksapp.sql.ordered_keys import begin_jobs, take_turns
 from tasksapp.sql.series_overlap import settle_overlaps
 from tasksapp.sql.tombstones import HAS_TOMBSTONE, resolved_ids
+
+logger = logging.getLogger(__name__)
 
 #: Reason of a job whose task is sent once more.
 NOT_TAKEN = "its task was sent, but no worker ran it: none has registered it, or none consumes its queue"
@@ -195,7 +198,15 @@ def claim_jobs(
     }
     _claim(answer, ids, in_turn=False, using=using, values=values)
     if answer.ordered:
-        _claim_in_turn(answer, using=using, values=values)
+        asked, answer.ordered = answer.ordered, []
+        try:
+            answer.add(_claim_in_turn(asked, token=answer.token, using=using, values=values))
+        except Error:
+            if not answer.claimed:
+                raise
+            # What was claimed before is ours already: it is delivered, and the others come again.
+            logger.exception("claiming jobs in the order of their flow keys failed")
+            answer.locked += asked
     if any(job.series_id is not None for job in answer.claimed):
         settle_overlaps(answer, now=now, using=using)
     answer.keep_order(ids)
@@ -213,20 +224,17 @@ def _claim(answer: ClaimAnswer, ids: Sequence[UUID], *, in_turn: bool, using: st
         _claim_by_orm(answer, ids, using=using, in_turn=in_turn, **values)
 
 
-def _claim_in_turn(answer: ClaimAnswer, *, using: str, values: dict[str, Any]) -> None:
+def _claim_in_turn(ids: Sequence[UUID], *, token: int, using: str, values: dict[str, Any]) -> ClaimAnswer:
     """Claims those of the ordered jobs that are the first of their flow keys; one transaction holds the keys."""
-    asked, answer.ordered = answer.ordered, []
+    answer = ClaimAnswer(token=token)
     with transaction.atomic(using=using):
-        turns = take_turns(asked, using=using)
-        answer.blocked += turns.blocked
-        answer.locked += turns.locked
-        if not turns.first:
-            return
-        _claim(answer, turns.first, in_turn=True, using=using, values=values)
-        first = set(turns.first)
-        taken = [job.id for job in (*answer.claimed, *answer.forwarded) if job.id in first]
-        begun = begin_jobs(taken, using=using)
-        answer.claimed = [job._replace(turn=begun.get(job.id, 0)) for job in answer.claimed]
+        turns = take_turns(ids, using=using)
+        answer.blocked, answer.locked = turns.blocked, turns.locked
+        if turns.first:
+            _claim(answer, turns.first, in_turn=True, using=using, values=values)
+            begun = begin_jobs([job.id for job in (*answer.claimed, *answer.forwarded)], using=using)
+            answer.claimed = [job._replace(turn=begun[job.id]) for job in answer.claimed]
+    return answer
 
 
 def _add(answer: ClaimAnswer, row: Sequence[Any], *, now: datetime, moments: Moments) -> None:
