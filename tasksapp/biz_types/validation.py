@@ -19,7 +19,7 @@ from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.host_patterns import host_patterns
 from tasksapp.delivery.request_url import BadUrl, request_url
-from tasksapp.models import BizType, Series
+from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.models.code import is_code
 
 _HEADER_NAME = re.compile(r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
@@ -73,7 +73,24 @@ def complaints(biz_type: BizType) -> dict[str, str]:
     if biz_type.lane not in options().lanes:
         lanes = ", ".join(options().lanes)
         found["lane"] = _("No worker serves this lane; DELAYHUB['LANES'] has %(lanes)s.") % {"lanes": lanes}
-    return found | _about_owner(biz_type) | _about_follow_ups(biz_type) | _about_one_live(biz_type)
+    found |= _about_one_live(biz_type) | _about_order(biz_type)
+    return found | _about_owner(biz_type) | _about_follow_ups(biz_type)
+
+
+def _about_order(biz_type: BizType) -> dict[str, str]:
+    if biz_type.pk is None or not biz_type.is_ordered:
+        return {}
+    using = biz_type._state.db or router.db_for_read(BizType)
+    if not BizType.objects.using(using).filter(pk=biz_type.pk, ordered=BizType.Ordered.NO).exists():
+        return {}
+    # They run beside each other, and nothing says which of them the others of their key are to wait for.
+    running = Job.objects.using(using).filter(biz_type=biz_type.pk, status=Status.RUNNING, place__isnull=False)
+    if not running.exists():
+        return {}
+    text = _(
+        "Jobs run that were made while this was on before. Pause the biz type, and switch it on when they have ended."
+    )
+    return {"ordered": text}
 
 
 def _about_one_live(biz_type: BizType) -> dict[str, str]:
