@@ -237,9 +237,9 @@ class _Writing:
 
     def _created(self, request: Accepted) -> Created:
         row, batch = request.row, self.batch
-        return Created(
-            job_id=row.id, created=True, replaced=False, was_past=row.due_at < batch.now, batch=batch, row=row
-        )
+        # A job in order that is due at once has the time of the database's clock, which may be behind ours.
+        was_past = request.request.due_at is not None and row.due_at < batch.now
+        return Created(job_id=row.id, created=True, replaced=False, was_past=was_past, batch=batch, row=row)
 
     def _write(self, *, keyed: bool, debounced: bool, live: bool, ordered: bool) -> None:
         if keyed:

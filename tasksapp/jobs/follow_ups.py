@@ -76,7 +76,7 @@ def make_follow_ups(ended: Sequence[EndedJob], *, using: str) -> None:
     for job in ended:
         if job.follow_up:
             by_tenant.setdefault(job.biz_type.tenant_id or 0, []).append(job)
-    for tenant_id, group in by_tenant.items():
+    for tenant_id, group in sorted(by_tenant.items()):  # each locks flow keys: all workers do so in one order
         requests = [(job, request) for job in group if (request := _request(job, using=using)) is not None]
         made = create_many(
             [request for _, request in requests], seen_by=Reach(tenant_id, while_moving=True), using=using

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from delayhub.engine import TimerLane
 from tasksapp import jobs
+from tasksapp.biz_types.validation import complaints
 from tasksapp.errors import InvalidJob, NotFirst
 from tasksapp.jobs import completion
 from tasksapp.jobs.claimer import Claimer
@@ -24,6 +27,7 @@ from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.claim_jobs import Pulling
 from tasksapp.timers.redis_clock import RedisClock
 from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.at_once import at_once
 from tests.integration.tasksapp.claiming import return_lost
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -302,6 +306,35 @@ def test_a_message_of_a_celery_task_blocks_from_when_it_is_sent(make_biz_type: M
     assert ([job.id for job in answer.forwarded], answer.blocked) == ([first], [second])
     assert claimer.claim_due([second], now_ms=0).blocked == [second]
     assert taken(claimer.claim_forwarded(first, now_ms=0)) == [first]
+
+
+@pytest.mark.postgresql_only
+def test_a_message_whose_key_is_held_makes_its_job_free_to_be_claimed_again(
+    make_biz_type: MakeBizType, claimer: Claimer
+) -> None:
+    make_biz_type("ship", ordered=BLOCKS, target="celery", task_name="shop.ship")
+    (first,) = line(1)
+    claimer.claim_due([first], now_ms=0)
+
+    with transaction.atomic():
+        create("ship", flow_key="anna")
+        (answer,) = at_once(partial(claimer.claim_forwarded, first, now_ms=0))
+
+    assert answer.locked == [first]
+    assert [job.id for job in claimer.claim_due([first], now_ms=0).forwarded] == [first]
+
+
+def test_order_is_not_switched_on_again_while_jobs_run_that_were_in_order_before(
+    make_biz_type: MakeBizType, claimer: Claimer
+) -> None:
+    biz_type = make_biz_type("ship", ordered=BLOCKS)
+    first, _ = line(2)
+    BizType.objects.update(ordered=BizType.Ordered.NO)
+    claimer.claim_due([first], now_ms=0)
+
+    assert "ordered" in complaints(biz_type)
+    Job.objects.filter(id=first).update(status=Status.SUCCEEDED, lease_until=None)
+    assert "ordered" not in complaints(biz_type)
 
 
 def test_order_counts_for_jobs_that_come_after_it_is_switched_on(make_biz_type: MakeBizType, claimer: Claimer) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -16,6 +16,8 @@ from tasksapp import jobs
 from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.maintenance.purger import Purger
 from tasksapp.models import BizType, Job, OrderedKey, Status
+from tasksapp.sql import claim_jobs
+from tasksapp.sql.driver.microseconds import to_unix_microseconds
 from tasksapp.sql.ordered_keys import blocked_keys, first_jobs_of, first_jobs_page, take_turns
 from tasksapp.timers.redis_clock import RedisClock
 from tests.fixture_types import MakeBizType
@@ -182,6 +184,51 @@ def test_a_key_is_blocked_once_its_first_job_began_long_ago_and_others_wait(orde
         return [job.id for job in blocked_keys(ordered.pk, before=before, most=9, using="default")]
 
     assert (blocked(-60), blocked(60)) == ([], [first])
+
+
+def test_a_job_that_died_before_it_was_taken_blocks_its_key_and_says_so(ordered: BizType) -> None:
+    first, _ = line(2)
+    (alone,) = line(1, key="eva")
+    ended = timezone.now() - timedelta(minutes=5)
+    Job.objects.filter(id__in=[first, alone]).update(status=Status.DEAD, finished_at=ended)
+
+    def blocked(before: datetime) -> list[UUID]:
+        return [job.id for job in blocked_keys(ordered.pk, before=before, most=9, using="default")]
+
+    assert (blocked(ended - SECOND), blocked(ended + SECOND)) == ([], [first])
+    BizType.objects.update(ordered=LETS_GO)
+    assert blocked(ended + SECOND) == []
+
+
+def test_what_was_claimed_is_delivered_where_the_claim_of_jobs_in_order_fails(
+    ordered: BizType, make_biz_type: MakeBizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_biz_type("free")
+    free = create("free", due_at=timezone.now() - SECOND).job_id
+    (first,) = line(1)
+
+    def fails(*args: object, **options: object) -> dict[UUID, int]:
+        raise OperationalError("canceling statement due to lock timeout")
+
+    monkeypatch.setattr(claim_jobs, "begin_jobs", fails)
+    answer = claim_rows(free, first)
+
+    assert ([job.id for job in answer.claimed], answer.locked) == ([free], [first])
+    assert Job.objects.get(id=first).status == Status.PENDING
+    with pytest.raises(OperationalError):
+        claim_rows(first)
+
+
+def test_a_turn_is_greater_than_the_last_one_also_where_the_clock_was_set_back(ordered: BizType) -> None:
+    first, second = line(2)
+    (one,) = claim_rows(first).claimed
+    ahead = timezone.now() + timedelta(hours=1)
+    OrderedKey.objects.update(begun_at=ahead)
+    Job.objects.filter(id=first).update(status=Status.SUCCEEDED, lease_until=None)
+
+    (two,) = claim_rows(second).claimed
+
+    assert two.turn > to_unix_microseconds(ahead) > one.turn
 
 
 def test_jobs_without_order_cost_no_statement_more(biz_type: BizType) -> None:
