@@ -117,7 +117,7 @@ def search_keys(queue: DelayQueue, wanted: str, *, by_text: bool, limit: int) ->
         queue: the queue.
         wanted: an id, a whole key, or a part of one; upper and lower case of a part are the same.
         by_text: look for the text in keys too.
-        limit: how many are enough; it ends after two seconds, too.
+        limit: how many are enough; it ends after ``SEARCH_SECONDS``, too.
     """
     clock = SystemClock()
     end, is_whole = clock.monotonic() + SEARCH_SECONDS, True
