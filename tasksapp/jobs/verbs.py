@@ -27,7 +27,8 @@ from tasksapp.jobs.resolved import cancel_resolved, refuse_resolved
 from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
 from tasksapp.sql.insert_live_jobs import live_jobs
-from tasksapp.timers.arming import follow
+from tasksapp.timers.arming import follow, forget
+from tasksapp.timers.timer import Timer
 
 #: Columns and their new values.
 Values = dict[str, Any]
@@ -326,6 +327,8 @@ def follow_on_commit(
         # Of jobs in order only the first of a key needs a timer.
         follow([job for job in jobs if job.status != Status.PENDING or not is_in_order(job)], former_key=former_key)
         if former_key is not None:
+            left = [job for job in jobs if is_in_order(job) and job.flow_key != former_key]
+            forget([Timer.of(job, job.biz_type)._replace(flow_key=former_key) for job in left])
             ordered.update((job.biz_type_id, former_key) for job in jobs if job.biz_type.is_ordered)
         if ordered:
             wake_keys(ordered, using=using)

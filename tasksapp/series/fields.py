@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from tasksapp.errors import InvalidSeries
+from tasksapp.jobs.requests import ORDERED_PRIORITY
 from tasksapp.jobs.requests import RULES as JOB_RULES
 from tasksapp.jobs.validation import Key, Line, Moment, Rule, Seconds, Whole
-from tasksapp.models import Series
+from tasksapp.models import BizType, Series
 from tasksapp.models.new_job import Carried
 from tasksapp.series.cron import LONGEST as LONGEST_CRON
 from tasksapp.series.plan import schedule_of
@@ -101,3 +102,23 @@ def check(series: Series, *, now: datetime) -> None:
         if gap is not None and series.jitter >= gap:
             text = _("jitter must be shorter than the shortest time between two occurrences, %(seconds)s s")
             raise InvalidSeries("jitter", "too_long", text % {"seconds": f"{gap.total_seconds():g}"})
+
+
+def check_with_biz_type(series: Series, changed: Collection[str]) -> None:
+    """Checks with its biz type what changed of the series. Raises InvalidSeries or InvalidJob.
+
+    Where one job of a biz id may live, the next of a series would wait beside those that run.
+    """
+    biz_type = series.biz_type
+    if "biz_id" in changed and series.biz_id and biz_type.one_live != BizType.OneLive.ANY:
+        text = _(
+            "the biz type %(code)s keeps one live job of each biz id, and a series has several: leave the biz id empty"
+        )
+        raise InvalidSeries("biz_id", "one_live", text % {"code": biz_type.code})
+    if (
+        {"priority", "flow_key"} & {*changed}
+        and series.flow_key
+        and series.priority is not None
+        and biz_type.is_ordered
+    ):
+        raise RULES["priority"].refusal("conflict", ORDERED_PRIORITY)

@@ -14,7 +14,7 @@ from django.db.models import F
 
 from delayhub.clock import Clock, now_by
 from tasksapp.errors import InvalidSeries
-from tasksapp.jobs.flow_order import place_occurrences
+from tasksapp.jobs.flow_order import place_occurrences, wake_keys
 from tasksapp.models import BizType, Job, NewJob, Series
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.series.fields import CONTENT
@@ -29,6 +29,7 @@ from tasksapp.sql.occurrences import (
     redate_unclaimed,
     unclaimed,
 )
+from tasksapp.sql.ordered_keys import Key
 from tasksapp.sql.series_overlap import release_series, series_with_ended_jobs
 from tasksapp.timers.arming import arm, forget, move
 from tasksapp.timers.timer import Groups, Timer, grouped
@@ -57,6 +58,7 @@ class _Step:
     rows: list[NewOccurrence] = field(default_factory=list)
     gone: list[Timer] = field(default_factory=list)
     moved: list[Timer] = field(default_factory=list)
+    woken: set[Key] = field(default_factory=set)
     advances: list[Advance] = field(default_factory=list)
 
 
@@ -144,7 +146,7 @@ def make(found: Sequence[Series], *, now: datetime, most: int = MOST, using: str
     if rows:
         insert_occurrences(rows, now=now, using=using)
     advance_series(step.advances, using=using)
-    added, gone, moved = timers_of(rows, biz_types), step.gone, step.moved
+    added, gone, moved, woken = timers_of(rows, biz_types), step.gone, step.moved, step.woken
 
     # A function, not a partial: Django names a hook that fails by its __qualname__.
     def set_timers() -> None:
@@ -153,6 +155,8 @@ def make(found: Sequence[Series], *, now: datetime, most: int = MOST, using: str
             forget(gone)
         if moved:
             move(moved)
+        if woken:
+            wake_keys(woken, using=using)
 
     transaction.on_commit(set_timers, using=using, robust=True)
     return step
@@ -185,6 +189,7 @@ def _after(ended: Outage, step: _Step, series: Series, biz_type: BizType, *, now
         late = late.filter(due_at__gte=ended.since)
     lane, queue = biz_type.timer_lane, biz_type.queue
     gone: Sequence[Touched] = ()
+    kept: Sequence[Touched] = ()
     if ended.drops_before is not None:
         # What an operation made is what a person asked for, whatever the outage.
         gone = delete_unclaimed(late.filter(occurrence_at__lt=ended.drops_before, operation_id=None))
@@ -192,7 +197,11 @@ def _after(ended: Outage, step: _Step, series: Series, biz_type: BizType, *, now
     if ended.since is not None:
         # Due now, as those that were not made yet, so that no rule about lateness ends them.
         kept = redate_unclaimed(late, now=now)
-        step.moved += [Timer(lane, queue, one.id, now, one.priority, one.flow_key) for one in kept]
+        # Of those in order only the first of a key needs a timer: it gets one when the key wakes.
+        free = kept if not biz_type.is_ordered else [one for one in kept if one.place is None]
+        step.moved += [Timer(lane, queue, one.id, now, one.priority, one.flow_key) for one in free]
+    if biz_type.is_ordered:
+        step.woken |= {(biz_type.pk, one.flow_key) for one in (*gone, *kept) if one.place is not None}
     return len(gone)
 
 

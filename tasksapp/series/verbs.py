@@ -29,7 +29,7 @@ from tasksapp.jobs.own_request_rule import edited_request
 from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
-from tasksapp.series.fields import CONTENT, OF_BIZ_TYPE, RULES, SCHEDULE, check, values_of
+from tasksapp.series.fields import CONTENT, OF_BIZ_TYPE, RULES, SCHEDULE, check, check_with_biz_type, values_of
 from tasksapp.series.lookup import seen
 from tasksapp.series.maker import lock_for_writing, make, new_job, timers_of
 from tasksapp.series.plan import first_occurrence
@@ -94,7 +94,7 @@ def create(
         setattr(row, name, value)
     check(row, now=now)
     row.biz_type = _biz_type(biz_type, reach, using=using)
-    _refuse_one_live(row)
+    check_with_biz_type(row, values)
     for name, value in _content_of(row, values, of_biz_type).items():
         setattr(row, name, value)
     try:
@@ -137,8 +137,7 @@ def change(
             setattr(row, name, value)
         check(row, now=now)
         changed = {name for name in values if getattr(row, name) != before[name]}
-        if "biz_id" in changed:
-            _refuse_one_live(row)
+        check_with_biz_type(row, changed)
         if changed & set(CONTENT):
             _rewrite(row, now=now, using=using)
         if changed & set(SCHEDULE) and not row.is_paused:
@@ -235,15 +234,6 @@ def _content_of(row: Series, values: Mapping[str, Any], given: Mapping[str, Any]
     return found | edited_bytes(row, {**values, **found}, **of_bytes)
 
 
-def _refuse_one_live(row: Series) -> None:
-    """Raises InvalidSeries where one job of its biz id may live: the next of a series waits beside those that run."""
-    if row.biz_id and row.biz_type.one_live != BizType.OneLive.ANY:
-        text = _(
-            "the biz type %(code)s keeps one live job of each biz id, and a series has several: leave the biz id empty"
-        )
-        raise InvalidSeries("biz_id", "one_live", text % {"code": row.biz_type.code})
-
-
 def _biz_type(code: Any, reach: Reach, *, using: str) -> BizType:
     found = None
     if isinstance(code, str) and is_code(code):
@@ -280,8 +270,12 @@ def _unmake(row: Series, *, now: datetime | None, using: str) -> None:
     lane, queue, at = biz_type.timer_lane, biz_type.queue, timezone.now()
     timers = [Timer(lane, queue, one.id, at, one.priority, one.flow_key) for one in gone]
 
+    keys = {(biz_type.pk, one.flow_key) for one in gone if one.place is not None} if biz_type.is_ordered else set()
+
     def forget_them() -> None:
         forget(timers)
+        if keys:
+            wake_keys(keys, using=using)
 
     if timers:
         transaction.on_commit(forget_them, using=using, robust=True)

@@ -52,6 +52,7 @@ class Touched(NamedTuple):
     id: UUID
     priority: int
     flow_key: str
+    place: int | None
 
 
 def unclaimed(series_ids: Iterable[int], *, using: str) -> QuerySet[Job]:
@@ -63,7 +64,7 @@ def unclaimed(series_ids: Iterable[int], *, using: str) -> QuerySet[Job]:
 
 def delete_unclaimed(rows: QuerySet[Job]) -> list[Touched]:
     """Deletes those rows of :func:`unclaimed`, and gives back what their timers are found by."""
-    found = [Touched(*row) for row in rows.values_list("id", "priority", "flow_key")]
+    found = [Touched(*row) for row in rows.values_list(*Touched._fields)]
     if found:
         # Nothing refers to a job by a foreign key, and attempts there are none.
         gone = Job.objects.using(rows.db).filter(id__in=[one.id for one in found], status=_PENDING)
@@ -73,7 +74,7 @@ def delete_unclaimed(rows: QuerySet[Job]) -> list[Touched]:
 
 def redate_unclaimed(rows: QuerySet[Job], *, now: datetime) -> list[Touched]:
     """Has those rows of :func:`unclaimed` be due now, and gives back what their timers are found by."""
-    found = [Touched(*row) for row in rows.values_list("id", "priority", "flow_key")]
+    found = [Touched(*row) for row in rows.values_list(*Touched._fields)]
     if found:
         due = Job.objects.using(rows.db).filter(id__in=[one.id for one in found], status=_PENDING)
         due.update(due_at=now, next_run_at=now, version=F("version") + 1, updated_at=now)

@@ -282,6 +282,7 @@ def test_another_flow_key_gives_the_job_a_place_there(ordered: BizType, claimer:
     jobs.edit(first, flow_key="eva")
 
     assert timers(lane, [second]) == [True]
+    assert timers(lane, [first]) == [False]
     assert timers(lane, [first], key="eva") == [True]
     assert sorted(taken(claimer.claim_due([second, *eva, first], now_ms=0))) == sorted([second, first])
     jobs.edit(*eva, flow_key="")

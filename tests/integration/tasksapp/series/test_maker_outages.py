@@ -12,6 +12,8 @@ import pytest
 from django.utils import timezone
 
 from delayhub.engine import TimerLane
+from tasksapp.jobs.creation import create as create_job
+from tasksapp.jobs.editing import edit
 from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.series.maker import SeriesMaker
 from tasksapp.series.verbs import create
@@ -110,6 +112,22 @@ def test_an_outage_moves_none_that_was_late_before(late_is_skipped: BizType, at:
     assert [due[begin + step * HOUR] - begin for step in range(5)] == [
         0 * HOUR, HOUR, 2 * HOUR, 3 * HOUR + 40 * MINUTE, 4 * HOUR
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("catch_up", ["none", "all"])
+def test_what_an_outage_did_to_the_first_job_of_a_flow_key_lets_the_next_one_go(
+    make_biz_type: MakeBizType, lane: TimerLane, at: At, begin: datetime, catch_up: str
+) -> None:
+    make_biz_type("ship", ordered=BizType.Ordered.BLOCKS)
+    create("ship", name="hourly", every=HOUR, anchor=begin, catch_up=catch_up, flow_key="anna")
+    # A person gave it another key, of which the series makes no more.
+    edit(Job.objects.get().id, flow_key="eva")
+    behind = create_job("ship", flow_key="eva", due_at=begin + SECOND).job_id
+    assert lane.look("ship", [str(behind)], key="eva") == [None]
+
+    at(begin + 9 * HOUR + 30 * MINUTE)
+
+    assert lane.look("ship", [str(behind)], key="eva") != [None]
 
 
 def test_jobs_that_are_late_without_an_outage_are_not_moved(late_is_skipped: BizType, at: At, begin: datetime) -> None:

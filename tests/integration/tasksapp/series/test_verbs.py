@@ -6,6 +6,7 @@ delete or rewrite those of ``unclaimed_occurrences``. ``outlook`` shows what com
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -18,6 +19,7 @@ from tasksapp import series as api
 from tasksapp.access.actors import Actor
 from tasksapp.delivery.own_request import read_own_request
 from tasksapp.errors import InvalidJob, InvalidSeries, NameTaken, SeriesNotFound, StaleSeries, UnknownBizType
+from tasksapp.jobs.creation import create
 from tasksapp.jobs.exact_bytes import content_type_of
 from tasksapp.models import AuditEntry, BizType, Job, Series, Status
 from tasksapp.models.encrypted_text import open_sealed
@@ -92,6 +94,44 @@ def test_a_series_that_had_a_biz_id_before_that_choice_may_be_changed(biz_type: 
     BizType.objects.update(one_live="refuse")
 
     assert api.change(row.pk, cron="0 1 * * *", biz_id="42").cron == "0 1 * * *"
+
+
+def test_a_priority_is_refused_where_the_jobs_of_a_flow_key_run_in_their_order(make_biz_type: MakeBizType) -> None:
+    make_biz_type("ship", ordered=BizType.Ordered.BLOCKS)
+    of_key = api.create("ship", name="a", cron="0 0 * * *", flow_key="anna")
+    free = api.create("ship", name="b", cron="0 0 * * *", priority=1)
+
+    for call in (
+        lambda: api.create("ship", name="c", cron="0 0 * * *", flow_key="anna", priority=1),
+        lambda: api.change(of_key.pk, priority=1),
+        lambda: api.change(free.pk, flow_key="anna"),
+    ):
+        with pytest.raises(InvalidJob, match="run in their order") as refusal:
+            call()
+        assert (refusal.value.field, refusal.value.code) == ("priority", "conflict")
+    assert api.change(free.pk, flow_key="anna", priority=None).flow_key == "anna"
+
+
+def test_a_series_that_had_a_priority_before_its_biz_type_was_ordered_may_be_changed(biz_type: BizType) -> None:
+    row = api.create("order.close", name="a", cron="0 0 * * *", flow_key="anna", priority=1)
+    BizType.objects.update(ordered=BizType.Ordered.BLOCKS)
+
+    assert api.change(row.pk, cron="0 1 * * *").cron == "0 1 * * *"
+
+
+@pytest.mark.parametrize("deed", [api.pause, api.delete])
+def test_a_deleted_occurrence_lets_the_next_job_of_its_flow_key_go(
+    make_biz_type: MakeBizType, lane: TimerLane, deed: Callable[[int], object]
+) -> None:
+    make_biz_type("ship", ordered=BizType.Ordered.BLOCKS)
+    soon = timezone.now() + timedelta(seconds=50)
+    row = api.create("ship", name="soon", times=[soon], flow_key="anna")
+    behind = create("ship", flow_key="anna", due_at=soon + timedelta(seconds=1)).job_id
+    assert lane.look("ship", [str(behind)], key="anna") == [None]
+
+    deed(row.pk)
+
+    assert lane.look("ship", [str(behind)], key="anna") != [None]
 
 
 def test_a_name_is_given_once_in_a_biz_type(hourly: Series, make_biz_type: MakeBizType) -> None:
