@@ -1,4 +1,4 @@
-"""Ordered flow keys: the timer of the first job of each is set when another one is over, and nobody goes before it."""
+"""Ordered flow keys: the timer of the first job of each is set when another one is over, and no job goes before it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class PausedKey(models.Model):
 
 
 class OrderedKey(models.Model):
-    """A flow key whose jobs run one after the other. Who gives a place in it, or takes a job of it, locks its row.
+    """A flow key whose jobs run one after the other. What gives a place in it, or takes a job of it, locks its row.
 
     ``place`` is the last one that was given; ``begun`` and ``begun_due_at`` are the job that was taken last, and its
     due time then; ``begun_at`` is when it was taken first, which is also its turn. Until that job is over or is moved

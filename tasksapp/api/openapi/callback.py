@@ -42,8 +42,9 @@ HEADERS = [
     _sent("delayhub-occurrence-at", _TIME, "2027-01-31T08:30:00.000+00:00",
           "Which of its series the job is: the moment of the schedule; absent where it is none.", always=False),
     _sent("delayhub-turn", _COUNT, 1801384200000000,
-          "It grows with each job of the flow key that begins, where they run in their order; all attempts of a job"
-          " have the same. Refuse what is smaller than the last one you took. Absent where there is no order.",
+          "It grows with each job of the flow key that begins, where they run in their order; attempts of a job have"
+          " the same unless another job of the key began between them, as after a redrive. Refuse what is smaller than"
+          " the last one you took. Absent where there is no order.",
           always=False),
     _sent("delayhub-out-of-order", {"type": "string", "const": "true"}, "true",
           "It was dead and let others of its flow key go, and was redriven: jobs that come after it in their order"

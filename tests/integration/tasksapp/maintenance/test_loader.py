@@ -160,7 +160,7 @@ def test_biz_types_without_work_cost_no_statement_of_their_own(
 def test_the_first_job_of_a_key_gets_a_timer_that_was_lost_and_those_behind_it_get_none(
     make_biz_type: MakeBizType, loader: Loader, lane: TimerLane
 ) -> None:
-    """As where a worker is killed after it has committed an outcome, and before it has waked the next job."""
+    """As where a worker is killed after it has committed an outcome, and before it has woken the next job."""
     make_biz_type("order.close", ordered=BizType.Ordered.BLOCKS)
     ids = {
         key: [create("order.close", flow_key=key, due_at=timezone.now() - timedelta(seconds=9)).job_id for _ in "123"]
