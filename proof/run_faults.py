@@ -90,14 +90,15 @@ def main() -> int:
                 print(f"{row.name} {broker} {seed}: the run itself failed", flush=True)
                 continue
             load = round(os.getloadavg()[0], 1)
-            run = {"broker": broker, "seed": seed, "commit": now, **json.loads(into.read_text()), "load": load}
+            played = {**json.loads(into.read_text()), "tries": tries[into], "load": load}
+            run = {"broker": broker, "seed": seed, "commit": now, **played}
             figures.append(run)
             kept = broker != "delayhub" or row.is_kept(run)
             wrong += not kept
             print(f"{row.name}: {json.dumps(run)}{'' if kept else '  BROKEN'}", flush=True)
             if asked.keep:
                 keep(row.name, run, folder=asked.into)
-    print(json.dumps({**added_up(figures), "broken": wrong, "failed": failed}))
+    print(json.dumps({**added_up(figures), "tries": tries.total(), "broken": wrong, "failed": failed}))
     return 1 if wrong or failed else 0
 
 

@@ -14,9 +14,9 @@ from proof.faults.row import AT_LEAST_ONCE, ONCE, Row
 from proof.faults.small_disk import fill
 from proof.faults.task_rows import AWAY_SECONDS, disk_full, flushed, redis_killed, rolled_back
 
-#: How long somebody else holds rows: longer than a caller's wait for a lock, which is 3 s.
+#: How long another transaction holds rows: longer than a caller's wait for a lock, which is 3 s.
 HELD_SECONDS = 4.0
-#: More than the centre has, so that there is one for who takes them.
+#: More than the centre has, so that one is left for the deed that takes them.
 CONNECTIONS, OTHERS = 60, "others"
 
 
@@ -129,14 +129,14 @@ JOB_ROWS = (
         "sqlite_disk_full", "the disk of SQLite is full for a while", _database_disk_full, database="sqlite", disk="8m",
     ),
     _row(
-        "rows_held", "somebody holds the rows of all jobs that wait for 4 s",
+        "rows_held", "another transaction holds the rows of all jobs that wait for 4 s",
         _held("SELECT id FROM delayhub_job WHERE status = 'pending' FOR UPDATE"),
     ),
     _row(
-        "biz_type_held", "somebody holds the row of their biz type for 4 s",
+        "biz_type_held", "another transaction holds the row of their biz type for 4 s",
         _held("SELECT id FROM delayhub_biz_type FOR UPDATE"),
     ),
-    _row("sqlite_held", "somebody holds all of SQLite for 4 s", _sqlite_held, database="sqlite"),
+    _row("sqlite_held", "another transaction holds all of SQLite for 4 s", _sqlite_held, database="sqlite"),
     _row(
         "clock_off", "the clock of one of three workers is an hour off", Centre.start_wrong_worker,
         "each job is called back, on time, once",

@@ -40,8 +40,7 @@ def table(rows: Sequence[Row], *, folder: Path = FOLDER) -> str:
             figures = added_up(runs)
             if broker != "delayhub":
                 figures |= dict.fromkeys(("cancelled", "after_cancel", "healed"), "")
-            noted = [run["to_run"] for run in runs if "to_run" in run]
-            figures["to_run"] = round(mean(noted)) if noted else ""
+            figures["to_run"] = round(mean(run["to_run"] for run in runs))
             shown = [figures[name] for name in COLUMNS]
             cells = " | ".join(f"{value:,}" if isinstance(value, int) else str(value) for value in shown)
             lines.append(
@@ -56,13 +55,14 @@ def tables(*, folder: Path = FOLDER) -> str:
     kept = [run for row in ROWS for broker in row.brokers for run in runs_of(row.name, broker, folder=folder)]
     seeds = [run["seed"] for run in kept]
     commits = ", ".join(sorted({run["commit"] for run in kept}))
-    loads = [run["load"] for run in kept if "load" in run]
-    said = f"{len(kept):,} runs, by seeds from {min(seeds)} to {max(seeds)}, of commits {commits}."
-    if loads:
-        said += (
-            f" {len(loads):,} of them have noted the load of the machine, which has two cores: {min(loads):.1f} to"
-            f" {max(loads):.1f}, half of them {median(loads):.1f} or more."
-        )
+    loads = [run["load"] for run in kept]
+    tries = [run["tries"] for run in kept if "tries" in run]
+    said = (
+        f"{len(kept):,} runs, by seeds from {min(seeds)} to {max(seeds)}, of commits {commits}. The load of the"
+        f" machine (two cores) was {min(loads):.1f} to {max(loads):.1f}, in half of them {median(loads):.1f} or more."
+        f" {len(tries):,} have noted how often they were begun until they came to their fault:"
+        f" {sum(count > 1 for count in tries)} more than once."
+    )
     parts = [f"## {name}\n\n{table(rows, folder=folder)}" for name, rows in TABLES.items()]
     return "\n".join([*parts, said]) + "\n"
 

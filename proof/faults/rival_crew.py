@@ -19,7 +19,7 @@ def rival_python() -> Path:
 
 
 class RivalCrew(Crew):
-    """One run; see :class:`Crew`. Who publishes is a process of that environment, too."""
+    """One run; see :class:`Crew`. The publisher is a process of that environment, too."""
 
     def __init__(self, folder: Path, broker: str, **options: Any) -> None:
         super().__init__(folder, broker, **options)

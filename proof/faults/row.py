@@ -68,7 +68,7 @@ class Row:
 
     def is_kept(self, figures: Mapping[str, Any]) -> bool:
         """Whether the promise was."""
-        return not any(figures.get(name, 0) for name in self.none)
+        return not any(figures[name] for name in self.none)
 
 
 class NoFault(Exception):

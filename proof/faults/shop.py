@@ -1,4 +1,4 @@
-"""The shop of a crew: its app, its tasks, who publishes them and who works. It needs no more than Celery.
+"""The shop of a crew: its app, its tasks, what publishes them and what runs them. It needs no more than Celery.
 
 ``python -m proof.faults.shop work|publish|warm URL FOLDER …`` does it in a process of its own, also in the environment
 of another transport.
@@ -25,7 +25,7 @@ COUNTDOWN_SECONDS, TASK_SECONDS = 1.5, 0.05
 WARM_TASKS = 8
 OPTIONS: dict[str, dict[str, Any]] = {
     "delayhub": {"lease_seconds": LEASE_SECONDS},
-    # Who publishes hears yes once a replica has the task, so that it outlives the master.
+    # A publisher hears yes once a replica has the task, so that it outlives the master.
     "delayhub-cluster": {"lease_seconds": LEASE_SECONDS, "failover_seconds": 30, "wait_replicas": 1, "wait_seconds": 1},
     # Lost tasks are looked for every second; by itself kombu looks every 100 seconds.
     "redis": {"visibility_timeout": LEASE_SECONDS, "unacked_restore_interval": 1, "unacked_restore_throttle": 1},

@@ -27,7 +27,7 @@ class SplitCrew(Crew):
         self.replica = RedisServer(data_dir=folder / "replica", config={"repl-diskless-sync-delay": 0})
 
     def start_servers(self) -> str:
-        """The URL that who publishes has, and the second worker."""
+        """The URL that the publisher has, and the second worker."""
         self._ending.enter_context(self.server)
         self.replica.config["replicaof"] = f"127.0.0.1 {self.server.port}"
         self._ending.enter_context(self.replica)

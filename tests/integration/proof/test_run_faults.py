@@ -21,3 +21,4 @@ def test_a_run_with_a_fault_keeps_its_promise(name: str, least: int) -> None:
     found = json.loads(said.stdout.splitlines()[-1])
     assert (found["runs"], found["lost"], found["early"], found["stuck"]) == (1, 0, 0, 0)
     assert found["items"] >= least
+    assert 1 <= found["tries"] <= 3

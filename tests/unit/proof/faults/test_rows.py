@@ -9,7 +9,7 @@ import pytest
 
 from proof.faults.figures import figures
 from proof.faults.kept import added_up, runs_of
-from proof.faults.row import NoFault, Row
+from proof.faults.row import LEAST_TO_RUN, NoFault, Row
 from proof.faults.rows import ROWS
 
 NOTHING = {**added_up([]), "broker": "delayhub"}
@@ -24,9 +24,20 @@ def test_what_is_stuck_early_or_runs_after_its_cancel_breaks_each_promise(row: R
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_no_kept_run_of_delayhub_breaks_a_promise_since_what_they_found_was_mended(row: Row) -> None:
-    broken = {run["commit"] for run in runs_of(row.name, "delayhub") if not row.is_kept(run)}
+    assert not [run for run in runs_of(row.name, "delayhub") if not row.is_kept(run)]
 
-    assert broken <= ({"29ccfb60"} if row.name == "disk_full" else set())
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_the_fault_of_each_kept_run_found_enough_to_harm(row: Row) -> None:
+    for broker in row.brokers:
+        assert not [run for run in runs_of(row.name, broker) if run["to_run"] < LEAST_TO_RUN]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_figure_that_was_never_noted_keeps_no_promise(row: Row) -> None:
+    for figure in row.none:
+        with pytest.raises(KeyError, match=figure):
+            row.is_kept({name: 0 for name in NOTHING if name != figure})
 
 
 def test_only_a_flush_and_a_master_of_its_own_may_lose_tasks() -> None:
