@@ -314,30 +314,30 @@ def _lock(keys: Sequence[Key], *, using: str) -> set[Key]:
     connection = connections[using]
     held: set[Key] = set()
     for chunk in _chunks(keys):
-        values = [value for key in chunk for value in key]
         if not connection.features.has_select_for_update:
             _make(chunk, using=using)  # which locks the database
             held.update(chunk)
             continue
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT k.biz_type_id, k.flow_key FROM delayhub_ordered_key k"  # noqa: S608  our own constants
-                f" WHERE (k.biz_type_id, k.flow_key) IN (VALUES {_pairs(chunk)})"
-                " ORDER BY k.biz_type_id, k.flow_key FOR NO KEY UPDATE OF k SKIP LOCKED",
-                values,
-            )
-            held.update((number, key) for number, key in cursor.fetchall())
-            if left := [key for key in chunk if key not in held]:
-                # A row that is there is not inserted: that would wait for the transaction that holds it.
-                cursor.execute(
-                    "SELECT k.biz_type_id, k.flow_key FROM delayhub_ordered_key k"  # noqa: S608  our own constants
-                    f" WHERE (k.biz_type_id, k.flow_key) IN (VALUES {_pairs(left)})",
-                    [value for key in left for value in key],
-                )
-                there = {(number, key) for number, key in cursor.fetchall()}
-                if missing := [key for key in left if key not in there]:
-                    _make(missing, using=using)
+        held |= _stored(
+            chunk, lock=" ORDER BY k.biz_type_id, k.flow_key FOR NO KEY UPDATE OF k SKIP LOCKED", using=using
+        )
+        if left := [key for key in chunk if key not in held]:
+            # A row that is there is not inserted: that would wait for the transaction that holds it.
+            there = _stored(left, using=using)
+            if missing := [key for key in left if key not in there]:
+                _make(missing, using=using)
     return held
+
+
+def _stored(keys: Sequence[Key], *, lock: str = "", using: str) -> set[Key]:
+    """Those of the keys that have a row; where ``lock`` says so, those that it locks."""
+    which = f"(k.biz_type_id, k.flow_key) IN (VALUES {_pairs(keys)})"
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            f"SELECT k.biz_type_id, k.flow_key FROM delayhub_ordered_key k WHERE {which}{lock}",  # noqa: S608  our own
+            [value for key in keys for value in key],
+        )
+        return {(number, key) for number, key in cursor.fetchall()}
 
 
 def _make(keys: Sequence[Key], *, using: str) -> None:
