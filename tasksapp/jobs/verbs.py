@@ -27,6 +27,7 @@ from tasksapp.jobs.resolved import cancel_resolved, refuse_resolved
 from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
 from tasksapp.sql.insert_live_jobs import live_jobs
+from tasksapp.sql.ordered_keys import keys_in_order
 from tasksapp.timers.arming import follow, forget
 from tasksapp.timers.timer import Timer
 
@@ -323,11 +324,12 @@ def follow_on_commit(
             job_log.note_verb(verb, [job], job.biz_type, by=by)
         if look_again:
             cancel_resolved(jobs, using=using)
-        ordered = {(job.biz_type_id, job.flow_key) for job in jobs if is_in_order(job)}
+        in_order = [job for job in jobs if is_in_order(job)]
+        ordered = keys_in_order(in_order)
         # Of jobs in order only the first of a key needs a timer.
         follow([job for job in jobs if job.status != Status.PENDING or not is_in_order(job)], former_key=former_key)
         if former_key is not None:
-            left = [job for job in jobs if is_in_order(job) and job.flow_key != former_key]
+            left = [job for job in in_order if job.flow_key != former_key]
             forget([Timer.of(job, job.biz_type)._replace(flow_key=former_key) for job in left])
             ordered.update((job.biz_type_id, former_key) for job in jobs if job.biz_type.is_ordered)
         if ordered:

@@ -13,6 +13,7 @@ from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make
 from tasksapp.maintenance.database_uptime import DatabaseUptime
 from tasksapp.models import Job, Status
 from tasksapp.sql.leases import return_lost_leases
+from tasksapp.sql.ordered_keys import keys_in_order
 from tasksapp.sql.pulses import add_pulses
 from tasksapp.stats.pulse_recorder import PulseCounts
 from tasksapp.timers.arming import ensure_timers
@@ -61,7 +62,7 @@ class LostLeases:
                 self._release(job, now_ms=self._clock.now_ms())
             self._count_dead(lost, now_ms=self._clock.now_ms())
             dead = [job for job in lost if job.status == Status.DEAD]
-            if ordered := {(job.biz_type_id, job.flow_key) for job in dead if is_in_order(job)}:
+            if ordered := keys_in_order(job for job in dead if is_in_order(job)):
                 wake_keys(ordered, using=self._using)
             if dead and has_receivers(Status.DEAD):
                 send_signals([EndedJob.of(job) for job in dead], using=self._using)
