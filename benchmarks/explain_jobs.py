@@ -9,7 +9,7 @@ Machine: whatever runs it; a private PostgreSQL, some 12 GB of disk for 10 milli
 Command: make bench NAME=explain, or OPTIONS="--rows 50000"
 Result: the plans, then one JSON line with ms by statement and by page; exit code 1 where a plan reads more than the
     beginning of a large table without an index, or took longer than it may, or a page asks too often or is not there.
-Caveat: the rows have just been written and are in memory as far as they fit. A kept plan that is wrong is made anew
+Caveat: the rows have just been written and are in memory as far as they fit. A kept plan that is wrong is made again
     where workers let go of it, as it took long, or the table has grown: it counts where it is still wrong then. What
     they keep, though it is wrong, since it took less, is told by itself: it stays until PostgreSQL makes statistics.
 """
@@ -145,23 +145,23 @@ class Prepared:
     ) -> tuple[dict[str, float], dict[str, float], list[str], list[str]]:
         """Shows the plans.
 
-        Gives back how many ms each took, those made anew once more, what is wrong with these, and with those kept.
+        Gives back how many ms each took, those that were made again, what is wrong with these, and with those kept.
         """
         from tasksapp.sql.driver.prepared import SLOW_SECONDS
 
-        took, anew = dict[str, float](), dict[str, float]()
+        took, again = dict[str, float](), dict[str, float]()
         wrong, still, grown = list[str](), list[str](), self._has_grown()
         for name, statement in asked.items():
             kept = self._kept.setdefault(name, {})
             took[name], found = self._look(name, statement, bound_ms, kept)
             if grown if name == LOOK else took[name] > SLOW_SECONDS * 1000:
                 kept.clear()
-                print("  is let go of, and made anew")
-                anew[name], found = self._look(name, statement, bound_ms, kept)
+                print("  is let go of, and made again")
+                again[name], found = self._look(name, statement, bound_ms, kept)
                 wrong += found
             else:
                 still += found
-        return took, anew, wrong, still
+        return took, again, wrong, still
 
     def _has_grown(self) -> bool:
         """By the rule of the look: twice as many bytes, and some more."""
@@ -245,8 +245,8 @@ def look_at_states(rows: int, *, asked: argparse.Namespace) -> tuple[dict[str, d
         # As workers do: with the plans of the empty table, until PostgreSQL makes others, or they let go of them.
         what, prepared = f"{state}: prepared", prepared or Prepared()
         print(f"\n== {what}")
-        took, anew, wrong[what], still[state] = prepared.look_at(of_any, bound_ms=asked.bound_ms)
-        found |= {what: took, f"{what} anew": anew}
+        took, again, wrong[what], still[state] = prepared.look_at(of_any, bound_ms=asked.bound_ms)
+        found |= {what: took, f"{what} again": again}
         if not ids:
             continue
         for whose, biz_type, bound_ms in ("full", full, asked.bound_ms), ("idle", idle[-1], asked.idle_bound_ms):

@@ -144,7 +144,7 @@ class Claimer:
         if later:
             self._arm_again(later)
         if answer.blocked or answer.ended:
-            # After the claim: a job that has become the first meanwhile was waked before its timer was used up here.
+            # After the claim: a job that has become the first meanwhile was woken before its timer was used up here.
             wake_keys_of([*answer.blocked, *answer.ended], using=self._using)
         self._send_signals(answer.ended)
         return answer, [*later, *answer.ended, *answer.blocked]
