@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
 
@@ -78,6 +79,58 @@ def test_a_pause_and_a_ramp_hold_a_backlog_up() -> None:
     (busy,) = busy_times(start=NOW, waiting=1_100, arrivals=[], paces=paces, until=DAY)
 
     assert busy.ends == after(22)
+
+
+def test_a_pause_counts_to_the_wait_and_a_ramp_is_done_at_its_end_s_pace() -> None:
+    paces = [Pace(NOW, 0), Pace(after(10), 50), Pace(after(12), 100)]
+
+    (busy,) = busy_times(start=NOW, waiting=2_100, arrivals=[], paces=paces, until=DAY)
+
+    assert (busy.ends, busy.wait_seconds) == (after(32), 32)
+
+
+def test_a_job_that_arrives_before_a_pause_waits_for_its_end() -> None:
+    arrivals = [Arrivals(1_000, after(10), after(20))]
+    paces = [Pace(NOW, 50), Pace(after(20), 0), Pace(after(80), 50)]
+
+    (busy,) = busy_times(start=NOW, waiting=0, arrivals=arrivals, paces=paces, until=DAY)
+
+    # 500 are done before the pause, the rest after it; the last has come at 20
+    assert (busy.ends, busy.wait_seconds) == (after(90), pytest.approx(70))
+
+
+def test_the_longest_wait_is_that_of_jobs_played_one_by_one() -> None:
+    random = Random(7)
+    for _ in range(200):
+        paces = [Pace(after(20 * i), random.choice([0, 5, 20, 50])) for i in range(5)] + [Pace(after(100), 40)]
+        arrivals = [
+            Arrivals(random.randint(50, 400), after(first), after(first + random.randint(1, 60)))
+            for first in random.sample(range(100), 3)
+        ]
+        waiting = random.choice([0, 100])
+
+        found = busy_times(start=NOW, waiting=waiting, arrivals=arrivals, paces=paces, until=DAY)
+
+        played = _played_one_by_one(waiting, arrivals, paces)
+        assert max((busy.wait_seconds for busy in found), default=0) == pytest.approx(played, abs=0.35)
+
+
+def _played_one_by_one(waiting: int, arrivals: list[Arrivals], paces: list[Pace]) -> float:
+    """The longest wait, where each job is done for itself."""
+    came = [NOW] * waiting
+    for jobs, first, last in arrivals:
+        came += [first + (last - first) * (number + 0.5) / jobs for number in range(jobs)]
+    clock, longest = NOW, 0.0
+    for at in sorted(came):
+        clock, work = max(clock, at), 1.0
+        while work > 0:
+            pace = [pace for pace in paces if pace.since <= clock][-1]
+            ends = min([other.since for other in paces if other.since > clock], default=DAY)
+            can = pace.per_second * (ends - clock).total_seconds()
+            clock = ends if can < work else clock + timedelta(seconds=work / pace.per_second)
+            work -= can
+        longest = max(longest, (clock - at).total_seconds())
+    return longest
 
 
 def test_what_is_never_done_has_no_end() -> None:
