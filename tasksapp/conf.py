@@ -81,6 +81,11 @@ class Options:
         breaker_failures: failures in a row after which the breaker of a biz type and its host opens.
         breaker_seconds: how long it stays open before one job probes the host.
         idempotency_hours: how long an idempotency key is kept.
+        tenant_pending_jobs: pending jobs that a tenant may have where its own row names no other limit.
+        tenant_pending_bytes: bytes that the bodies of those may have, the same.
+        tenant_series: series that a tenant may have, the same.
+        tenant_biz_types: biz types, the same.
+        tenant_api_keys: API keys, the same.
         purge_rows_per_minute: rows that workers delete after their retention, at most; 0 leaves that to ``purge_jobs``.
         audit_days: how long entries of the audit are kept; 0 keeps them for ever.
         allowed_networks: private networks that callbacks may go to, such as ``10.1.0.0/16``.
@@ -129,6 +134,11 @@ class Options:
     breaker_failures: Annotated[int, Limits(1, 100_000)] = 20
     breaker_seconds: Annotated[float, Limits(1, 3_600)] = 30.0
     idempotency_hours: Annotated[float, Limits(1, 8_760)] = 168.0
+    tenant_pending_jobs: Annotated[int, Limits(0, 1e15)] = 10_000_000
+    tenant_pending_bytes: Annotated[int, Limits(0, 1e15)] = 50_000_000_000
+    tenant_series: Annotated[int, Limits(0, 1_000_000)] = 20_000
+    tenant_biz_types: Annotated[int, Limits(0, 1_000_000)] = 10_000
+    tenant_api_keys: Annotated[int, Limits(0, 1_000_000)] = 10_000
     purge_rows_per_minute: Annotated[int, Limits(0, 10_000_000)] = 60_000
     audit_days: Annotated[float, Limits(0, 36_500)] = 365.0
     allowed_networks: Annotated[tuple[str, ...], Secrecy.OPEN] = ()

@@ -10,6 +10,7 @@
         │   ├── TenantMoving     the biz type is being moved to another site, or was
         │   └── InvalidSeries    a field has a value that a series cannot have
         ├── TooManyInserts    the insert rate of the biz type is used up for now
+        ├── QuotaUsedUp       the tenant has as much of something as it may
         ├── KeyTaken          the idempotency key belongs to another request
         ├── KeyInUse          the first request with the idempotency key has not finished yet
         ├── KeyResolved       the business key is resolved: none of its jobs fires any more
@@ -103,6 +104,21 @@ class TooManyInserts(JobError):
         self.retry_after_seconds = retry_after_seconds
         self.rate_per_second = rate_per_second
         self.burst = burst
+
+
+class QuotaUsedUp(JobError):
+    """The tenant has ``used`` of something, and may have ``limit``; ``quota`` says of what.
+
+    ``retry_after_seconds``: when there may be room without that anybody deletes something; None for what stays so.
+    """
+
+    def __init__(self, quota: str, *, limit: int, used: int, retry_after_seconds: float | None = None) -> None:
+        words = str(quota).replace("_", " ")
+        super().__init__(f"the tenant's quota of {words} is used up: it has {used:,} and may have {limit:,}")
+        self.quota = str(quota)
+        self.limit = limit
+        self.used = used
+        self.retry_after_seconds = retry_after_seconds
 
 
 class KeyTaken(JobError):

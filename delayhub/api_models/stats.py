@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
+QuotaName = Literal["pending_jobs", "pending_bytes", "series", "biz_types", "api_keys"]
 LimitedBy = Literal["rate", "slots", "workers", "unknown"]
 HealthState = Literal[
     "ok",
@@ -47,13 +48,24 @@ class BizTypeNumbers(Numbers):
 
 
 @dataclass(frozen=True, kw_only=True)
+class QuotaUse:
+    """How much the tenant has of something, and may have."""
+
+    quota: QuotaName
+    limit: int
+    used: Annotated[int | None, "As it was counted last; the bytes of many bodies are estimated. None: not yet."]
+    as_of: Annotated[datetime | None, "When that was; the loader counts every ten seconds."]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Stats:
-    """How many jobs there are, at one moment."""
+    """How many jobs there are, at one moment, and what the tenant may have."""
 
     as_of: Annotated[datetime, "When they were counted; the loader counts every ten seconds."]
     bounded: Annotated[bool, "True: no loader counts; a number may mean so many or more."]
     total: Numbers
     biz_types: Annotated[Sequence[BizTypeNumbers], "By code."]
+    quotas: Annotated[Sequence[QuotaUse], "Of the whole tenant."]
 
 
 @dataclass(frozen=True, kw_only=True)

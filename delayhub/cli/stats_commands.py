@@ -25,6 +25,7 @@ from delayhub.client import (
     Health,
     Issue,
     Peak,
+    QuotaUse,
     RateLimited,
     ServerUnavailable,
     Stats,
@@ -33,6 +34,7 @@ from delayhub.client import (
 
 ONE_BIZ_TYPE = click.option("--biz-type", type=BIZ_TYPE, help="Only this one.")
 PEAK_COLUMNS = ("biz type", "at", "#jobs", "late by", "what happens")
+QUOTA_COLUMNS = ("quota", "#used", "#of")
 ISSUE_COLUMNS = ("biz type", "error class", "#dead", "#today", "last", "what happened", "one of them")
 AUDIT_COLUMNS = ("at", "who", "what was done", "to", "reason", "changed")
 
@@ -49,6 +51,8 @@ def stats(session: Session, biz_type: str | None) -> None:
     session.out.one(found, stats_rows(found, health))
     session.out.note("")
     session.out.several(found.biz_types, BIZ_TYPE_COLUMNS, biz_type_row(found), none="There is no biz type.")
+    session.out.note("")
+    session.out.several(found.quotas, QUOTA_COLUMNS, _quota_row, none="There are no quotas.")
 
 
 @click.command(cls=SiteCommand)
@@ -90,6 +94,10 @@ def audit(session: Session, /, *, limit: int, since: datetime | None, until: dat
     """Who did what, the newest first."""
     found = session.api.audit.list(since=since, until=until, page_size=page_size(limit), **query)
     session.out.several(found, AUDIT_COLUMNS, _audit_row, most=limit, none="No deed matches.")
+
+
+def _quota_row(use: QuotaUse) -> Sequence[Any]:
+    return use.quota.replace("_", " "), "?" if use.used is None else use.used, use.limit
 
 
 def _issue_row(issue: Issue) -> Sequence[Any]:

@@ -15,6 +15,7 @@ from delayhub.failure_limit import FailureLimit
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
+from tasksapp.access.quotas import Quota, take_one
 from tasksapp.conf import options
 from tasksapp.models import ApiKey, BizType
 from tasksapp.sql.find_api_key import StoredKey, find_api_keys
@@ -47,16 +48,19 @@ def issue_key(name: str, *, key: str | None = None, by: Actor | None = None, **c
         by: who issues it, for the audit; None for the project's own code.
         columns: other columns of its row, such as ``scopes``; see :class:`tasksapp.models.ApiKey`.
 
-    Raises IntegrityError where the tenant has a key of that name, or a key with the same prefix exists already.
+    Raises IntegrityError where the tenant has a key of that name, or a key with the same prefix exists already, and
+    QuotaUsedUp where it has as many as it may.
     """
     return store_key(ApiKey(name=name, **columns), key=key, by=by)
 
 
 def store_key(row: ApiKey, *, key: str | None = None, by: Actor | None = None) -> IssuedKey:
-    """Stores a new row with the given key, or with a new random one. Raises IntegrityError as ``issue_key`` does."""
+    """Stores a new row with the given key, or with a new random one. Raises what ``issue_key`` does."""
     issued = IssuedKey(row, key or new_key())
     set_key(row, issued.key)
-    with transaction.atomic(using=router.db_for_write(ApiKey)):
+    using = router.db_for_write(ApiKey)
+    with transaction.atomic(using=using):
+        take_one(Quota.API_KEYS, tenant_id=row.tenant_id, using=using)
         row.save()
         given = {name: getattr(row, name) for name in ("owner", "scopes", "biz_type_ids", "expires_at")}
         record_key(Deed.ISSUE_KEY, row, by=by, after={name: value for name, value in given.items() if value})

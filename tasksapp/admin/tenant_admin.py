@@ -9,15 +9,16 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.forms import ModelForm
 from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.access import audit
 from tasksapp.access.audit import Deed
+from tasksapp.access.quotas import Quota, limit_of, uses_of
 from tasksapp.admin.audit.history import AuditHistory
-from tasksapp.admin.frame.fragments import address, number, quiet
+from tasksapp.admin.frame.fragments import address, local_time, number, quiet
 from tasksapp.admin.frame.possible_rows import PossibleRows
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.models import ApiKey, BizType, Tenant
@@ -29,7 +30,11 @@ class TenantAdmin(AuditHistory, PossibleRows):
 
     list_display = ["code", "name", "biz_types", "api_keys"]
     search_fields = ["code", "name"]
-    fields = ["code", "name"]
+    fieldsets = [
+        (None, {"fields": ["code", "name"]}),
+        (gettext_lazy("Quotas"), {"fields": ["used", *(f"most_{quota}" for quota in Quota)]}),
+    ]
+    readonly_fields = ["used"]
 
     def audit_of(self, row: Tenant) -> Q:
         """Entries about the tenant itself."""
@@ -49,6 +54,20 @@ class TenantAdmin(AuditHistory, PossibleRows):
             return quiet(shown)
         return format_html('<a href="{}?tenant__id__exact={}">{}</a>', url, tenant.pk, shown)
 
+    @admin.display(description=gettext_lazy("used"))
+    def used(self, tenant: Tenant) -> SafeString:
+        """How much of each quota it uses, as the loader counted last."""
+        uses = [use for use in uses_of(tenant) if use.used is not None]
+        if not uses:
+            return quiet(_("not counted yet"))
+        lines = (
+            _("%(used)s of %(limit)s %(what)s")
+            % {"used": number(use.used or 0), "limit": number(use.limit), "what": use.quota.label}
+            for use in uses
+        )
+        said = format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
+        return format_html("{}<br>{}", said, quiet(format_html(_("counted {when}"), when=local_time(uses[0].as_of))))
+
     @admin.display(description=gettext_lazy("API keys"))
     def api_keys(self, tenant: Any) -> SafeString:
         """How many API keys it has."""
@@ -59,6 +78,7 @@ class TenantAdmin(AuditHistory, PossibleRows):
         texts = {
             "code": _("Names the tenant in Python and in addresses, such as acme."),
             "name": _("For people."),
+            **{f"most_{quota}": _site_limit(quota) for quota in Quota},
         }
         return super().get_form(request, obj, change=change, help_texts=texts, **kwargs)
 
@@ -93,3 +113,8 @@ def _count_of(model: type[BizType | ApiKey]) -> Coalesce:
     """How many rows of the model a tenant has, in the query for the tenants themselves."""
     rows: Any = model._default_manager.filter(tenant=OuterRef("pk")).order_by().values("tenant")
     return Coalesce(Subquery(rows.annotate(count=Count("pk")).values("count")), 0)
+
+
+def _site_limit(quota: Quota) -> str:
+    """What an empty field means."""
+    return _("Empty: %(limit)s, as for all tenants.") % {"limit": number(limit_of(Tenant(), quota))}

@@ -58,7 +58,7 @@ class BizTypeCache:
         found = {code: biz_type for code, (biz_type, until) in known.items() if until > now}
         missing = codes - found.keys()
         if missing:
-            rows = BizType.objects.using(using).select_related("tenant")
+            rows = BizType.objects.using(using).select_related("tenant__counted")
             read = {row.code: row for row in rows.filter(tenant_id=tenant_id, code__in=missing)}
             with self._lock:
                 self._by_code.update(

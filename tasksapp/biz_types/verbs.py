@@ -14,6 +14,7 @@ from delayhub.webhooks.signature import key_of, new_secret
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
+from tasksapp.access.quotas import Quota, take_one
 from tasksapp.models import UNTIL_RESUMED, BizType
 from tasksapp.models.encrypted_text import seal
 from tasksapp.sql.first_jobs import has_jobs
@@ -52,8 +53,9 @@ class Signing(Enum):
 
 
 def add(biz_type: BizType, *, by: Actor | None = None) -> None:
-    """Stores a new biz type."""
+    """Stores a new biz type. Raises QuotaUsedUp."""
     with transaction.atomic(using=_using(biz_type)):
+        take_one(Quota.BIZ_TYPES, tenant_id=biz_type.tenant_id, using=_using(biz_type))
         biz_type.save()
         after = {field.attname: getattr(biz_type, field.attname) for field in BizType._meta.concrete_fields}
         unset = {field.attname: field.get_default() for field in BizType._meta.concrete_fields}

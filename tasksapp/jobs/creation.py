@@ -122,7 +122,7 @@ def create(*biz_type: Any, **fields: Any) -> Created:
     is if that is not the default one, ``using``, the database, and ``by``, who creates it; the project's own code says
     nothing about that.
 
-    Raises InvalidJob, TenantMoving, KeyTaken, KeyResolved, OneIsLive or TooManyInserts.
+    Raises InvalidJob, TenantMoving, KeyTaken, KeyResolved, OneIsLive, QuotaUsedUp or TooManyInserts.
     """
     request = _SingleRequest(*biz_type, **fields)
     (outcome,) = create_many([request], tenant=request.tenant, using=request.using, by=request.by)

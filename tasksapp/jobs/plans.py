@@ -56,7 +56,8 @@ def plan(
         by: who makes them; None for the project's own code.
         using: the database.
 
-    Raises InvalidJob, KeyTaken, KeyResolved or TooManyInserts, of the first step that is refused, and UnknownTenant.
+    Raises InvalidJob, KeyTaken, KeyResolved, QuotaUsedUp or TooManyInserts, of the first step that is refused, and
+    UnknownTenant.
     """
     using = using or router.db_for_write(Job)
     wanted = list(steps)

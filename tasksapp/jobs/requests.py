@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
+from tasksapp.access.quotas import no_more_jobs
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.insert_limit import InsertLimit, allow_inserts
 from tasksapp.biz_types.visible import OWN_REACH, Reach, refuse_moving
@@ -177,7 +178,7 @@ class Checked(NamedTuple):
 
 
 def checked(requests: Sequence[JobRequest], *, reach: Reach = OWN_REACH, now: datetime, using: str) -> Checked:
-    """Each request as it was accepted; rejected where it breaks a rule, or its biz type takes no more jobs for now.
+    """Each request as it was accepted; rejected where it breaks a rule, or its biz type or tenant takes no more now.
 
     Args:
         requests: the requests.
@@ -197,9 +198,11 @@ def checked(requests: Sequence[JobRequest], *, reach: Reach = OWN_REACH, now: da
         for biz_type in known.values():
             refuse_moving(biz_type)  # so that the caller comes again with all of them
     outcomes: list[Accepted | Rejected] = []
+    full = None if reach.while_moving else next((no_more_jobs(biz_type.tenant) for biz_type in known.values()), None)
     for job_id, request in zip(new_job_ids(len(requests)), requests, strict=True):
         try:
-            outcomes.append(_accepted(job_id, request, known, now=now))
+            accepted = _accepted(job_id, request, known, now=now)
+            outcomes.append(accepted if full is None else Rejected(full))
         except InvalidJob as error:
             outcomes.append(Rejected(error))
     return Checked(outcomes, _admit(outcomes))

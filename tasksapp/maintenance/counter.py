@@ -18,6 +18,7 @@ from delayhub.clock import Clock, now_by
 from tasksapp.maintenance.creation_counter import CreationCounter
 from tasksapp.models import BizType, DeadCount, JobCount, Pulse, Status, Upcoming
 from tasksapp.sql.count_jobs import CountedJobs, count_jobs
+from tasksapp.sql.count_of_tenants import count_of_tenants
 from tasksapp.sql.driver.fork_guard import ForkGuard
 from tasksapp.sql.pulses import DELETED_ROWS, delete_pulses, fold_pulses
 from tasksapp.sql.upcoming import count_upcoming
@@ -48,6 +49,7 @@ class Counter:
         self._creations = CreationCounter(using=using)
         self._work: list[tuple[Callable[[], None], float]] = [
             (self.count, COUNT_SECONDS),
+            (self.count_of_tenants, COUNT_SECONDS),
             (self.look_ahead, AHEAD_SECONDS),
             (self.look_days_ahead, DAYS_SECONDS),
             (self.fold, FOLD_SECONDS),
@@ -103,6 +105,10 @@ class Counter:
                 update_fields=["dead", "first_at", "last_at", "counted_at"],
             )
             dead.filter(counted_at__lt=now).delete()
+
+    def count_of_tenants(self) -> None:
+        """Counts what tenants have of what their quotas limit; pending jobs as ``count`` has just counted them."""
+        count_of_tenants(now=now_by(self._clock), using=self._using, timeout_seconds=TIMEOUT_SECONDS)
 
     def look_ahead(self) -> None:
         """Counts the jobs of the next day, by five minutes."""

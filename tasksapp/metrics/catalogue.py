@@ -125,6 +125,13 @@ COUNTS_BOUND = Described(
     Kind.GAUGE,
     "0 while counts of jobs are exact; where no loader counts, the number beyond which no count of a biz type goes.",
 )
+QUOTA_USED = Described(
+    "delayhub_quota_used_ratio",
+    Kind.GAUGE,
+    "How much of its quota a tenant uses, as the loader counted last; 1: it gets no more. Quotas: pending_jobs,"
+    " pending_bytes, series, biz_types, api_keys.",
+    ("tenant", "quota"),
+)
 BIZ_TYPES = Described("delayhub_biz_types", Kind.GAUGE, "How many biz types there are.")
 SHUT = Described("delayhub_biz_type_shut", Kind.GAUGE, "1 while the biz type is paused or disabled, else 0.", BIZ_TYPE)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import Sum
 from django.utils import timezone
 
+from tasksapp.access.quotas import uses_of
 from tasksapp.metrics import catalogue
 from tasksapp.metrics.series import OTHERS, BizTypeSeries
-from tasksapp.models import Pulse, PulseTotal, Status
+from tasksapp.models import Pulse, PulseTotal, Status, Tenant
 from tasksapp.stats.counts import BizTypeCounts, read_counts
 from tasksapp.stats.histogram import AN_OCTAVE, middle_ms
 from tasksapp.stats.pulses import Tally
@@ -49,8 +50,9 @@ MOST_CLASSES = 50
 
 
 def job_numbers(series: BizTypeSeries, *, using: str) -> Iterator[Any]:
-    """The families of counts and totals; by four queries at most."""
+    """The families of counts, quotas and totals; by four queries at most."""
     yield from _counts(series, using=using)
+    yield _quotas(series)
     yield from _totals(series, using=using)
 
 
@@ -71,6 +73,16 @@ def _counts(series: BizTypeSeries, *, using: str) -> Iterator[Any]:
     if counts.as_of is not None:
         yield catalogue.COUNTS_AGE.of(max(0.0, (now - counts.as_of).total_seconds()))
     yield catalogue.COUNTS_BOUND.of(counts.bound or 0)
+
+
+def _quotas(series: BizTypeSeries) -> Any:
+    """Of the tenants that have biz types with series of their own."""
+    family = catalogue.QUOTA_USED.family()
+    for tenant in {biz_type.tenant_id: cast("Tenant", biz_type.tenant) for biz_type in series.named}.values():
+        for use in uses_of(tenant):
+            if use.used is not None:
+                family.add_metric([tenant.code, use.quota.value], use.used / use.limit if use.limit else 1.0)
+    return family
 
 
 def _overdue_seconds(counts: BizTypeCounts, now: datetime) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
+from tasksapp.access.quotas import Quota
 from tasksapp.conf import options
 from tasksapp.models import BizType, Tenant
 
@@ -13,7 +14,7 @@ OTHERS = ("(other)", "(other)")
 
 
 class BizTypeSeries:
-    """The biz types of all tenants, and the labels of each.
+    """The biz types of all tenants, with what these have of their quotas, and the labels of each.
 
     The oldest ones have series of their own, as many as ``DELAYHUB["METRICS_BIZ_TYPES"]`` says, so that none loses its
     series when a new one comes. All others are added up.
@@ -40,8 +41,10 @@ class BizTypeSeries:
             "target",
             "max_in_flight",
             "queue_name",
+            *(f"tenant__most_{quota}" for quota in Quota),
+            *(f"tenant__counted__{name}" for name in (*Quota, "counted_at")),
         )
-        rows = BizType.objects.using(using).select_related("tenant").only(*fields, "tenant_id").order_by("id")
+        rows = BizType.objects.using(using).select_related("tenant__counted").only(*fields, "tenant_id").order_by("id")
         return cls(list(rows))
 
     def __iter__(self) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,6 @@
-"""Scopes are written as the paths of the API are, ``biz-types:read``; keys and biz types know where their tenant is; alerts are silenced; jobs keep an order."""
+"""Scopes are written as the paths of the API are, ``biz-types:read``; keys and biz types know where their tenant is; alerts are silenced; jobs keep an order; tenants have quotas."""
 
+import django.core.validators
 import django.db.models.deletion
 import tasksapp.models.api_key
 from django.db import migrations, models
@@ -115,5 +116,45 @@ class Migration(migrations.Migration):
             model_name='alert',
             name='kind',
             field=models.CharField(choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('dead', 'jobs die')], max_length=40, verbose_name='kind'),
+        ),
+        migrations.AddField(
+            model_name='tenant',
+            name='most_pending_jobs',
+            field=models.PositiveBigIntegerField(blank=True, null=True, validators=[django.core.validators.MaxValueValidator(1000000000000000)], verbose_name='most pending jobs'),
+        ),
+        migrations.AddField(
+            model_name='tenant',
+            name='most_pending_bytes',
+            field=models.PositiveBigIntegerField(blank=True, null=True, validators=[django.core.validators.MaxValueValidator(1000000000000000)], verbose_name='most bytes of pending bodies'),
+        ),
+        migrations.AddField(
+            model_name='tenant',
+            name='most_series',
+            field=models.PositiveBigIntegerField(blank=True, null=True, validators=[django.core.validators.MaxValueValidator(1000000000000000)], verbose_name='most series'),
+        ),
+        migrations.AddField(
+            model_name='tenant',
+            name='most_biz_types',
+            field=models.PositiveBigIntegerField(blank=True, null=True, validators=[django.core.validators.MaxValueValidator(1000000000000000)], verbose_name='most biz types'),
+        ),
+        migrations.AddField(
+            model_name='tenant',
+            name='most_api_keys',
+            field=models.PositiveBigIntegerField(blank=True, null=True, validators=[django.core.validators.MaxValueValidator(1000000000000000)], verbose_name='most API keys'),
+        ),
+        migrations.CreateModel(
+            name='TenantCount',
+            fields=[
+                ('tenant', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='counted', serialize=False, to='tasksapp.tenant')),
+                ('pending_jobs', models.BigIntegerField()),
+                ('pending_bytes', models.BigIntegerField(help_text='Of their bodies; estimated where they are many.')),
+                ('series', models.BigIntegerField()),
+                ('biz_types', models.BigIntegerField()),
+                ('api_keys', models.BigIntegerField()),
+                ('counted_at', models.DateTimeField()),
+            ],
+            options={
+                'db_table': 'delayhub_tenant_count',
+            },
         ),
     ]

@@ -8,7 +8,7 @@ from tasksapp.models.attempt import Attempt
 from tasksapp.models.audit_entry import AuditEntry
 from tasksapp.models.biz_type import UNTIL_RESUMED, BizType
 from tasksapp.models.job import Job
-from tasksapp.models.job_count import DeadCount, JobCount, Upcoming
+from tasksapp.models.job_count import DeadCount, JobCount, TenantCount, Upcoming
 from tasksapp.models.job_keys import IdempotencyKey, OrderedKey, PausedKey, Tombstone
 from tasksapp.models.loader_report import LoaderReport
 from tasksapp.models.new_job import NewJob
@@ -49,6 +49,7 @@ __all__ = [
     "SiteRights",
     "Status",
     "Tenant",
+    "TenantCount",
     "Tombstone",
     "Transition",
     "Upcoming",

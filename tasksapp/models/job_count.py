@@ -1,4 +1,4 @@
-"""JobCount, DeadCount and Upcoming: how many jobs a biz type has and will have, as the loader counts them."""
+"""JobCount, DeadCount, Upcoming and TenantCount: how many jobs there are and will be, as the loader counts them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.biz_type import BizType
+from tasksapp.models.tenant import Tenant
 
 
 class JobCount(models.Model):
@@ -66,3 +67,21 @@ class Upcoming(models.Model):
 
     def __str__(self) -> str:
         return f"{self.biz_type_id} at {self.at}: {self.jobs}"
+
+
+class TenantCount(models.Model):
+    """How much a tenant has of what its quotas limit."""
+
+    tenant = models.OneToOneField(Tenant, on_delete=models.CASCADE, primary_key=True, related_name="counted")
+    pending_jobs = models.BigIntegerField()
+    pending_bytes = models.BigIntegerField(help_text="Of their bodies; estimated where they are many.")
+    series = models.BigIntegerField()
+    biz_types = models.BigIntegerField()
+    api_keys = models.BigIntegerField()
+    counted_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "delayhub_tenant_count"
+
+    def __str__(self) -> str:
+        return f"{self.tenant_id} at {self.counted_at}"

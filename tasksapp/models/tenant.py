@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.color import no_style
+from django.core.validators import MaxValueValidator
 from django.db import connections, models
 from django.utils.translation import gettext_lazy as _
 
@@ -15,11 +16,21 @@ DEFAULT_TENANT = 1
 DEFAULT_CODE = "default"
 
 
+def _limit(label: Any) -> Any:
+    """A column with how much the tenant may have; empty for as much as the option of the site says."""
+    return models.PositiveBigIntegerField(label, null=True, blank=True, validators=[MaxValueValidator(10**15)])
+
+
 class Tenant(models.Model):
     """Who owns biz types and API keys. A job belongs to the tenant of its biz type."""
 
     code = models.CharField(_("code"), max_length=100, unique=True, validators=[CODE])
     name = models.CharField(_("name"), max_length=200, blank=True)
+    most_pending_jobs = _limit(_("most pending jobs"))
+    most_pending_bytes = _limit(_("most bytes of pending bodies"))
+    most_series = _limit(_("most series"))
+    most_biz_types = _limit(_("most biz types"))
+    most_api_keys = _limit(_("most API keys"))
 
     class Meta:
         db_table = "delayhub_tenant"

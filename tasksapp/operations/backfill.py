@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 
 from delayhub.clock import moment
 from tasksapp.access.actors import Actor
+from tasksapp.access.quotas import no_more_jobs
 from tasksapp.errors import InvalidJob, InvalidSeries
 from tasksapp.jobs.flow_order import place_occurrences
 from tasksapp.jobs.job_filter import JobFilter
@@ -193,8 +194,8 @@ def lost_series(operation: Operation, *, mark: str, using: str) -> str:
     return "" if now == mark else "the schedule of its series was changed after the count"
 
 
-def one_by_one(operation: Operation, allowed: Allowance, *, using: str) -> Allowance:
-    """What is allowed where jobs of the series may not overlap: one, once all others have finished.
+def paced(operation: Operation, allowed: Allowance, *, using: str) -> Allowance:
+    """What is allowed beside the tenant's quota, and where jobs of the series may not overlap: one after the other.
 
     Args:
         operation: the operation.
@@ -202,8 +203,12 @@ def one_by_one(operation: Operation, allowed: Allowance, *, using: str) -> Allow
         using: the database.
     """
     wanted = JobFilter.parse(operation.job_filter)
-    series = Series.objects.using(using).filter(id=wanted.series or 0).exclude(overlap=Series.Overlap.START).first()
-    if series is None:
+    series = (
+        Series.objects.using(using).select_related("biz_type__tenant__counted").filter(id=wanted.series or 0).first()
+    )
+    if series is not None and no_more_jobs(series.biz_type.tenant) is not None:
+        return Allowance(0, waits={"why": "quota"})
+    if series is None or series.overlap == Series.Overlap.START:
         return allowed
     mine = Job.objects.using(using).filter(operation_id=operation.pk).order_by("-id")
     last = mine.values_list("status", flat=True).first()

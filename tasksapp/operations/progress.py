@@ -42,6 +42,7 @@ _WAITS = {
     "busy": gettext_lazy("Waits for a moment: the other jobs of %(biz_type)s use all that its limits allow."),
     "trial": gettext_lazy("Trial: %(ended)s of %(jobs)s first attempts have ended, %(succeeded)s of them well."),
     "overlap": gettext_lazy("Waits until the job of %(series)s before has finished: its jobs may not overlap."),
+    "quota": gettext_lazy("Waits: the tenant has as many pending jobs as it may."),
     "locked": gettext_lazy("Waits for jobs of %(biz_type)s that somebody else is changing at this moment."),
 }
 _WORDS = ("operation", "biz_type", "ended", "jobs", "succeeded", "series")

@@ -11,7 +11,7 @@ from django.db.models import F, Q
 
 from delayhub.clock import Clock, now_by
 from tasksapp.models import BizType, Operation
-from tasksapp.operations.backfill import lost_series, one_by_one, pages_of
+from tasksapp.operations.backfill import lost_series, paced, pages_of
 from tasksapp.operations.cursor import Cursor, Walk, unix_ms
 from tasksapp.operations.feed import (
     LOOK_AHEAD,
@@ -231,7 +231,7 @@ class Runner:
             cursor.holds = cursor.holds or {"why": why_held(walk, feed), "biz_type": biz_type.label}
         rate = feed if pace is None else min(pace, feed)
         allowed = allowance(walk, pace=rate, now_ms=now_ms, ahead_ms=LOOK_AHEAD.total_seconds() * 1000)
-        return one_by_one(operation, allowed, using=self._using) if operation.verb == BACKFILL else allowed
+        return paced(operation, allowed, using=self._using) if operation.verb == BACKFILL else allowed
 
     # ------------------------------------------------------------ the end
 

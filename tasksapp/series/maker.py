@@ -13,6 +13,7 @@ from django.db import connections, transaction
 from django.db.models import F
 
 from delayhub.clock import Clock, now_by
+from tasksapp.access.quotas import no_more_jobs
 from tasksapp.errors import InvalidSeries
 from tasksapp.jobs.flow_order import place_occurrences, wake_keys
 from tasksapp.models import BizType, Job, NewJob, Series
@@ -135,7 +136,8 @@ def make(found: Sequence[Series], *, now: datetime, most: int = MOST, using: str
         most: jobs that are made at most; series that are left over keep their time.
         using: the database.
     """
-    biz_types = BizType.objects.using(using).in_bulk({series.biz_type_id for series in found})
+    rows_of_types = BizType.objects.using(using).select_related("tenant__counted")
+    biz_types = rows_of_types.in_bulk({series.biz_type_id for series in found})
     step = _Step()
     for series in found:
         if len(step.rows) >= most:
@@ -166,6 +168,10 @@ def _add(step: _Step, series: Series, biz_type: BizType, *, now: datetime, most:
     """Adds what is made of one series."""
     if not biz_type.enabled:
         return  # once it is enabled, the time since then is an outage
+    if no_more_jobs(biz_type.tenant) is not None:
+        # The same: what it missed is made or not as after an outage.
+        step.advances.append(Advance(series.pk, 0, series.next_occurrence_at, now + INVALID_WAIT))
+        return
     dropped = 0
     try:
         if (ended := outage(series, now=now)) is not None:

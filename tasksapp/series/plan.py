@@ -23,7 +23,7 @@ REFILL = timedelta(seconds=30)
 MOST, MOST_MISSED = 100, 1_000
 #: How soon a series is looked at again that got as many as one turn makes.
 AGAIN = timedelta(milliseconds=500)
-#: How soon a series is looked at again whose schedule cannot be reckoned.
+#: How soon a series is looked at again whose schedule cannot be reckoned, or whose tenant gets no more jobs for now.
 INVALID_WAIT = timedelta(seconds=10)
 #: The smallest step of time that databases keep.
 _TICK = timedelta(microseconds=1)

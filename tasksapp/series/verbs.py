@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
+from tasksapp.access.quotas import Quota, no_more_jobs, take_one
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.visible import Reach, reach_of, refuse_moving
 from tasksapp.errors import InvalidSeries, NameTaken, SeriesNotFound, StaleSeries, UnknownBizType
@@ -80,7 +81,7 @@ def create(
         fields: those of ``tasksapp.series.fields.RULES``: a name, one of ``cron``, ``every`` and ``times``, and others;
             ``raw`` and ``content_type`` are exact bytes in the place of ``body``.
 
-    Raises UnknownBizType, InvalidSeries, InvalidJob, UnknownTenant or NameTaken.
+    Raises UnknownBizType, InvalidSeries, InvalidJob, UnknownTenant, QuotaUsedUp or NameTaken.
     """
     using = using or router.db_for_write(Series)
     now = timezone.now()
@@ -99,6 +100,7 @@ def create(
         setattr(row, name, value)
     try:
         with transaction.atomic(using=using):
+            take_one(Quota.SERIES, tenant_id=row.biz_type.tenant_id, using=using)
             row.next_occurrence_at = first_occurrence(row, after=now)
             row.make_at = now if row.next_occurrence_at else None
             row.save(using=using, force_insert=True)
@@ -189,7 +191,7 @@ def trigger(
 ) -> UUID:
     """The id of a job of the series that is due now, beside its occurrences; also of one that is paused.
 
-    Raises SeriesNotFound, or InvalidSeries where the biz type is disabled.
+    Raises SeriesNotFound, QuotaUsedUp, or InvalidSeries where the biz type is disabled.
     """
     now = timezone.now()
     with _locked(series_id, seen_by=seen_by, using=using) as (row, database):
@@ -197,6 +199,8 @@ def trigger(
         if not biz_type.enabled:
             text = _("the biz type %(code)s is disabled") % {"code": biz_type.code}
             raise InvalidSeries("biz_type", "disabled", text)
+        if full := no_more_jobs(biz_type.tenant):
+            raise full
         (job_id,) = new_job_ids(1)
         job = new_job(row, biz_type, job_id=job_id, due_at=now)
         created_by = by.name if by else ""

@@ -17,7 +17,7 @@ class AsyncStatistics:
         self._connection = connection
 
     async def read(self, *, biz_type: str | None = None) -> Stats:
-        """How many jobs wait, run and are dead, and how the last five minutes were."""
+        """How many jobs wait, run and are dead, how the last five minutes were, and how much of its quotas is used."""
         return await self._connection.one(Stats, read("/stats", query=parameters(biz_type=biz_type)))
 
     async def series(

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.access.key_verbs import complaints
+from tasksapp.access.quotas import Quota, no_more, refusal_words
 from tasksapp.admin.frame.fields import time_field
 from tasksapp.models import ApiKey, BizType
 from tasksapp.models.api_key import Scope
@@ -97,6 +98,9 @@ class ApiKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argu
         shown = {column: name for name, column in COLUMNS.items() if name in filled_in}
         for column, complaint in complaints(row, among=shown).items():
             self.add_error(shown[column], complaint)
+        full = no_more(Quota.API_KEYS, tenant_id=row.tenant_id or DEFAULT_TENANT) if row._state.adding else None
+        if full is not None:
+            self.add_error(None, refusal_words(full))
         return cleaned
 
     def changed_columns(self) -> set[str]:

@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy
 from tasksapp import operations
 from tasksapp.access.audit import Deed
 from tasksapp.access.permissions import PAUSE_SERIES, VIEW_BODY
+from tasksapp.access.quotas import refusal_words
 from tasksapp.admin.audit.history import AuditHistory
 from tasksapp.admin.frame.fields import reason_field
 from tasksapp.admin.frame.fragments import address, jobs_address, local_time
@@ -29,7 +30,7 @@ from tasksapp.admin.frame.possible_rows import PossibleRows
 from tasksapp.admin.frame.requests import actor_of, row_number
 from tasksapp.admin.series.form import PREVIEW, BackfillForm, SeriesForm
 from tasksapp.admin.series.rows import coming_rows, next_of, past_rows, state_of, words
-from tasksapp.errors import InvalidJob, NameTaken, StaleSeries
+from tasksapp.errors import InvalidJob, NameTaken, QuotaUsedUp, StaleSeries
 from tasksapp.models import Series
 from tasksapp.operations import Starter
 from tasksapp.series import verbs
@@ -165,6 +166,8 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
             verbs.trigger(series.pk, by=actor_of(request))
         except InvalidJob as error:
             self.message_user(request, error.message, messages.ERROR)
+        except QuotaUsedUp as error:
+            self.message_user(request, refusal_words(error), messages.ERROR)
         else:
             self.message_user(request, _("A job was made that is due now."), messages.SUCCESS)
         return self.to("change", series)
@@ -232,6 +235,8 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
             form.refuse(error)
         except NameTaken:
             form.add_error("name", _("The biz type has a series of this name already."))
+        except QuotaUsedUp as error:
+            form.add_error(None, refusal_words(error))
         except StaleSeries:
             form.add_error(None, _("Somebody changed this series while the form was open: load it again."))
         return None

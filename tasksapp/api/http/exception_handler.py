@@ -43,6 +43,7 @@ from tasksapp.errors import (
     NotFirst,
     OneIsLive,
     OperationNotFound,
+    QuotaUsedUp,
     SeriesNotFound,
     SeveralJobs,
     StaleKey,
@@ -92,6 +93,12 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
         case TooManyInserts():
             headers = {**_retry_after(error.retry_after_seconds), **limit_headers(_limits_of(error))}
             return Problem(status=429, code="too_many_inserts", detail=str(error), headers=headers)
+        case QuotaUsedUp():
+            extra: dict[str, Any] = {"quota": error.quota, "limit": error.limit, "used": error.used}
+            if error.retry_after_seconds is None:
+                return _conflict("quota_used_up", error, **extra)
+            headers = _retry_after(error.retry_after_seconds)
+            return Problem(status=429, code="too_much_pending", detail=str(error), extra=extra, headers=headers)
         case KeyTaken():
             entry = FieldError("idempotency_key", "taken", str(error))
             extra = {"job_id": str(error.job_id)}

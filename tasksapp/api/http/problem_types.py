@@ -182,6 +182,18 @@ _TYPES = (
         "Wait for the time in Retry-After; the headers RateLimit and RateLimit-Policy say how many jobs it takes.",
     ),
     ProblemType(
+        "too_much_pending", 429, "The tenant has as many pending jobs as it may",
+        "The pending jobs of the tenant, or the bytes of their bodies, have reached its quota; the members quota, limit"
+        " and used say which, how much it may have, and how much it had when that was counted last, some seconds ago.",
+        "Wait until jobs have run, cancel some, or let the site's operator give the tenant more.",
+    ),
+    ProblemType(
+        "quota_used_up", 409, "The tenant has as many as it may",
+        "The tenant has as many series, biz types or API keys as its quota allows; the members quota, limit and used"
+        " say which, how many it may have, and how many it has.",
+        "Delete some that are not needed, or let the site's operator give the tenant more.",
+    ),
+    ProblemType(
         "throttled", 429, "Too many requests",
         "This site limits how often a caller may ask.",
         "Wait for the time in Retry-After.",

@@ -64,6 +64,7 @@ def _share(share: float | None) -> float | None:
 
 
 _OF_BIZ_TYPE = {"biz_type": "order.close", **_NUMBERS}
+_QUOTA = {"quota": "pending_jobs", "limit": 10_000_000, "used": 1_204, "as_of": "2027-01-31T08:30:00Z"}
 _POINT = {
     "at": "2027-01-31T08:29:00Z",
     "succeeded": 412,
@@ -95,9 +96,16 @@ _ISSUE = {
 }
 JobNumbersSerializer = serializer_of(answers.Numbers, name="JobNumbers", example=_NUMBERS)
 BizTypeNumbersSerializer = serializer_of(answers.BizTypeNumbers, example=_OF_BIZ_TYPE)
+QuotaUseSerializer = serializer_of(answers.QuotaUse, example=_QUOTA)
 StatsSerializer = serializer_of(
     answers.Stats,
-    example={"as_of": "2027-01-31T08:30:00Z", "bounded": False, "total": _NUMBERS, "biz_types": [_OF_BIZ_TYPE]},
+    example={
+        "as_of": "2027-01-31T08:30:00Z",
+        "bounded": False,
+        "total": _NUMBERS,
+        "biz_types": [_OF_BIZ_TYPE],
+        "quotas": [_QUOTA],
+    },
 )
 StatsPointSerializer = serializer_of(answers.SeriesPoint, name="StatsPoint", example=_POINT)
 StatsSeriesSerializer = serializer_of(

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from delayhub.api_models import stats as answers
+from tasksapp.access.quotas import Use, uses_of
 from tasksapp.api.biz_types.access import find_biz_type
 from tasksapp.api.http.answers import json_of, timestamp
 from tasksapp.api.http.endpoint import endpoint
@@ -27,8 +28,8 @@ from tasksapp.api.stats.representation import (
     peak_json,
 )
 from tasksapp.biz_types.validation import HIGHEST_RATE
-from tasksapp.biz_types.visible import visible_biz_types
-from tasksapp.models import BizType
+from tasksapp.biz_types.visible import Reach, visible_biz_types
+from tasksapp.models import BizType, Tenant
 from tasksapp.models.api_key import Scope
 from tasksapp.stats.counts import Counts, read_counts
 from tasksapp.stats.delivery_health import delivery_health
@@ -53,7 +54,7 @@ class StatsViews(ApiViewSet):
 
     @endpoint("Count jobs", Scope.STATS, gives=StatsSerializer, parameters=[OF_BIZ_TYPE])
     def counts(self, request: Request) -> Response:
-        """How many jobs wait, run and are dead, and how the last five minutes were."""
+        """How many jobs wait, run and are dead, how the last five minutes were, and how much of its quotas is used."""
         biz_types = _asked(request, Parameters(request, {"biz_type"}))
         counts = read_counts()
         total, by_biz_type = summaries(among=list(biz_types))
@@ -67,6 +68,7 @@ class StatsViews(ApiViewSet):
                     {"biz_type": biz_type.code, **numbers_json(own.of(key), by_biz_type.get(key, PulseSummary()))}
                     for key, biz_type in biz_types.items()
                 ],
+                "quotas": [json_of(answers.QuotaUse, use) for use in _quotas(request)],
             }
         )
 
@@ -185,6 +187,11 @@ class StatsViews(ApiViewSet):
         Parameters(request, ())
         found = delivery_health()
         return Response(json_of(answers.Health, found))
+
+
+def _quotas(request: Request) -> list[Use]:
+    tenant = Tenant.objects.select_related("counted").filter(pk=Reach.of(request.user).tenant_id).first()
+    return [] if tenant is None else uses_of(tenant)
 
 
 def _asked(request: Request, given: Parameters) -> dict[int, BizType]:

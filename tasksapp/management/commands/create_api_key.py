@@ -12,6 +12,7 @@ from django.utils import timezone
 from tasksapp.access.actors import CONSOLE
 from tasksapp.access.key_verbs import complaints
 from tasksapp.access.keys import store_key
+from tasksapp.errors import QuotaUsedUp
 from tasksapp.management.tenant import add_tenant, tenant_named
 from tasksapp.models import ApiKey, BizType, Tenant
 from tasksapp.models.api_key import USUAL_SCOPES, Scope, usual_scopes
@@ -53,7 +54,11 @@ class Command(BaseCommand):
         )  # fmt: skip
         for complaint in complaints(row, among={"name", "owner", "scopes", "expires_at"}).values():
             raise CommandError(complaint)
-        self.stdout.write(store_key(row, by=CONSOLE).key)
+        try:
+            issued = store_key(row, by=CONSOLE)
+        except QuotaUsedUp as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(issued.key)
 
 
 def _ids(codes: list[str], *, tenant: Tenant) -> list[int]:

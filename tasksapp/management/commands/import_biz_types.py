@@ -13,7 +13,7 @@ from django.db import router
 
 from tasksapp.access.actors import CONSOLE
 from tasksapp.biz_types.document import Change, import_document
-from tasksapp.errors import CodeTaken, InvalidBizType
+from tasksapp.errors import CodeTaken, InvalidBizType, QuotaUsedUp
 from tasksapp.jobs.written_json import read_json
 from tasksapp.management.tenant import add_tenant, tenant_named
 from tasksapp.models import BizType
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             )
         except InvalidBizType as error:
             raise CommandError("\n".join(f"{fault.field}: {fault.message}" for fault in error.faults)) from None
-        except CodeTaken as error:
+        except (CodeTaken, QuotaUsedUp) as error:
             raise CommandError(str(error)) from None
         for change in done.changes:
             self._say(change)

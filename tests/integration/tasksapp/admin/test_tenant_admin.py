@@ -8,10 +8,12 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from tasksapp import jobs
 from tasksapp.models import AuditEntry, BizType, Tenant
 from tasksapp.models.tenant import DEFAULT_TENANT
+from tasksapp.sql.count_of_tenants import count_of_tenants
 from tests.fixture_types import MakeBizType
 from tests.html_form import form_fields
 
@@ -126,3 +128,36 @@ def test_lists_ask_no_more_for_many_tenants(
     for name in ("tasksapp_biztype_changelist", "tasksapp_job_changelist", "tasksapp_operation_changelist"):
         with django_assert_max_num_queries(14):
             page(person, name)
+
+
+def test_the_page_of_a_tenant_shows_its_quotas_and_changes_them(person: Client, acme: Tenant) -> None:
+    address = reverse("admin:tasksapp_tenant_change", args=[acme.pk])
+    before = person.get(address).content.decode()
+    count_of_tenants(now=timezone.now(), using="default", timeout_seconds=30)
+    shown = person.get(address).content.decode()
+
+    person.post(address, {**form_fields(shown, "tenant_form"), "most_series": "5"})
+
+    assert "not counted yet" in before
+    assert "0 of 20,000 series" in shown
+    assert "Empty: 10,000,000, as for all tenants." in shown
+    acme.refresh_from_db()
+    assert (acme.most_series, acme.most_biz_types) == (5, None)
+    assert AuditEntry.objects.get(verb="tenant.edit").after == {"most_series": 5}
+    assert "0 of 5 series" in person.get(address).content.decode()
+
+
+def test_forms_say_when_a_quota_is_used_up(person: Client, biz_type: BizType) -> None:
+    Tenant.objects.update(most_series=0, most_biz_types=1, most_api_keys=0)
+    keys, types = reverse("admin:tasksapp_apikey_add"), reverse(ADD)
+    made = reverse("admin:tasksapp_series_add")
+
+    answers = [
+        person.post(keys, {"name": "shop", "scopes": ["jobs:read"], "enabled": "on"}),
+        person.post(types, {**form_fields(person.get(types).content.decode(), "biztype_form"), "code": "more"}),
+        person.post(made, {"biz_type": biz_type.pk, "name": "a", "every": "60", "time_zone": "UTC",
+                           "overlap": "start", "catch_up": "latest", "body": "null"}),
+    ]  # fmt: skip
+
+    for answer, words in zip(answers, ("API keys, 0 of 0", "biz types, 1 of 1", "series, 0 of 0"), strict=True):
+        assert f"The tenant&#x27;s quota is used up: {words}." in answer.content.decode()

@@ -9,7 +9,8 @@ import pytest
 from django.utils import timezone
 
 from tasksapp.metrics.job_numbers import DURATION_ENDS, LATENESS_ENDS, MOST_CLASSES, buckets, job_numbers
-from tasksapp.models import BizType, JobCount, Status
+from tasksapp.models import BizType, JobCount, Status, Tenant
+from tasksapp.sql.count_of_tenants import count_of_tenants
 from tasksapp.sql.pulses import PulseKey, add_pulses
 from tasksapp.stats.histogram import bucket_of
 from tests.fixture_types import MakeBizType
@@ -126,6 +127,16 @@ def test_kinds_of_failure_are_bounded_and_none_is_lost(biz_type: BizType) -> Non
     classes = {key[1]: value for key, value in found.items() if key[0] == "delayhub_attempt_failures_total"}
     assert len(classes) == MOST_CLASSES + 1
     assert classes["(other)"] == 1 + 2 + 3 + 4 + 5
+
+
+def test_a_tenant_has_a_series_for_each_quota(biz_type: BizType) -> None:
+    Tenant.objects.update(most_biz_types=4)
+    count_of_tenants(now=timezone.now(), using="default", timeout_seconds=30)
+
+    found = samples(job_numbers(stored_series(), using="default"))
+
+    assert found["delayhub_quota_used_ratio", "default", "biz_types"] == 0.25
+    assert found["delayhub_quota_used_ratio", "default", "pending_jobs"] == 0
 
 
 @pytest.mark.parametrize("ends", [LATENESS_ENDS, DURATION_ENDS])

@@ -12,8 +12,9 @@ from django.db import connections, transaction
 
 from tasksapp.access.keys import issue_key
 from tasksapp.api.jobs import creation
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.jobs.creation import create
-from tasksapp.models import ApiKey, BizType, Job, Tenant
+from tasksapp.models import ApiKey, BizType, Job, Tenant, TenantCount
 from tests.fixture_types import Ask, MakeBizType
 from tests.integration.tasksapp.api.problem_documents import problem
 
@@ -130,3 +131,30 @@ def test_answers_say_what_is_left_of_the_insert_limit(ask: Ask, make_biz_type: M
     assert bulk["RateLimit"].startswith('"order.close";r=0;t=')
     assert refused["RateLimit"] == f'"order.close";r=0;t={refused["Retry-After"]}'
     assert "RateLimit" not in free.headers
+
+
+def test_a_create_beyond_the_quota_says_which_and_when_to_come_again(ask: Ask, biz_type: BizType) -> None:
+    Tenant.objects.update(most_pending_jobs=3)
+    TenantCount.objects.create(
+        tenant_id=biz_type.tenant_id, pending_jobs=5, pending_bytes=9, series=0, biz_types=1, api_keys=1,
+        counted_at=biz_type.created_at,
+    )  # fmt: skip
+    biz_type_cache.clear()
+
+    single, several = ask("POST", "/jobs", JOB), ask("POST", "/jobs/bulk", {"jobs": [JOB]})
+
+    refused = problem(single, 429)
+    assert (refused["code"], refused["quota"], refused["limit"], refused["used"]) == (
+        "too_much_pending", "pending_jobs", 3, 5,
+    )  # fmt: skip
+    assert single["Retry-After"] == "10"
+    assert several.json()["results"][0]["error"]["code"] == "too_much_pending"
+    assert not Job.objects.exists()
+
+
+def test_one_more_series_than_there_may_be_is_a_conflict(ask: Ask, biz_type: BizType) -> None:
+    Tenant.objects.update(most_series=0)
+
+    refused = problem(ask("POST", "/series", {"biz_type": "order.close", "name": "hourly", "every": 3_600}), 409)
+
+    assert (refused["code"], refused["quota"], refused["limit"], refused["used"]) == ("quota_used_up", "series", 0, 0)

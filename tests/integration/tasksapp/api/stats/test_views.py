@@ -12,6 +12,7 @@ import pytest
 from django.utils import timezone
 
 from tasksapp.models import ApiKey, BizType, DeadCount, JobCount, Pulse, Tenant
+from tasksapp.sql.count_of_tenants import count_of_tenants
 from tasksapp.stats.pulses import floor
 from tests.fixture_types import Ask, MakeBizType
 from tests.integration.tasksapp.api.problem_documents import problem
@@ -46,6 +47,16 @@ def test_counts_are_of_what_the_key_sees(ask_fully: Ask, counted: list[BizType])
     assert (found["total"]["pending"], found["total"]["dead"], found["bounded"]) == (3, 3, False)
     assert found["total"]["done_per_minute"] > 10
     assert (limited["total"]["pending"], [each["biz_type"] for each in limited["biz_types"]]) == (2, ["b"])
+
+
+def test_counts_come_with_the_quotas_of_the_tenant(ask_fully: Ask, counted: list[BizType]) -> None:
+    before = ask_fully("GET", "/stats").json()["quotas"]
+    count_of_tenants(now=timezone.now(), using="default", timeout_seconds=30)
+    after = {each["quota"]: each for each in ask_fully("GET", "/stats").json()["quotas"]}
+
+    assert {(each["used"], each["as_of"]) for each in before} == {(None, None)}
+    assert [after[name]["used"] for name in ("pending_jobs", "biz_types", "series")] == [3, 2, 0]
+    assert after["pending_jobs"]["limit"] == 10_000_000
 
 
 def test_a_series_adds_up_what_the_key_sees(ask_fully: Ask, counted: list[BizType]) -> None:
