@@ -81,6 +81,7 @@ _BIZ_TYPE = BizType(
     owner_mail="",
     owner_url="",
     lane="delayhub.timers",
+    masked_fields=[],
     paused_until=None,
     paused_by="",
     pause_reason="",

@@ -6,6 +6,7 @@ The options and columns are found by their types and marks, so that a new one is
 from __future__ import annotations
 
 import itertools
+import json
 from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -19,7 +20,7 @@ from django.db import models
 from delayhub.secrecy import Secrecy
 from tasksapp import conf
 from tasksapp.delivery.own_request import OwnRequest
-from tasksapp.models import AlertMessage, ApiKey
+from tasksapp.models import AlertMessage, ApiKey, BizType
 from tasksapp.models.columns import marked_columns, sealed_texts
 from tasksapp.models.encrypted_text import seal
 
@@ -127,7 +128,12 @@ def _plant(model: type[models.Model], row: Any, planted: Planted) -> None:
             changed[column] = f"https://host.example/{text if secrecy is Secrecy.HOST else 'x'}?token={text}"
             # What was sent to an owner stands in no form.
             (planted.secrets if model is AlertMessage else planted.for_changers).append(text)
+    if isinstance(row, BizType):
+        changed["masked_fields"] = ["/card"]
     if hasattr(row, "request") and hasattr(row, "body"):
+        text = marker("maskedfield")
+        changed["body"] = json.dumps({"was": json.loads(row.body), "card": {"number": text}})
+        planted.secrets.append(text)
         text, parameter = marker("ownheader"), marker("ownurl")
         own = OwnRequest(
             sealed={"Authorization": seal(text)}, origin="https://host.example",
@@ -137,3 +143,14 @@ def _plant(model: type[models.Model], row: Any, planted: Planted) -> None:
         planted.secrets += [text, parameter, own.sealed["Authorization"]]
     if changed and not (model is ApiKey and row.name.startswith("caller")):
         model._base_manager.filter(pk=row.pk).update(**changed)
+
+
+def columns_with(text: str) -> set[str]:
+    """The columns of all tables in which the text stands."""
+    models_of_app = apps.get_app_config("tasksapp").get_models(include_auto_created=True)
+    rows = [(model, row) for model in models_of_app if model._meta.managed for row in model._base_manager.values()]
+    return {f"{model.__name__}.{name}" for model, row in rows for name, value in row.items() if text in _read(value)}
+
+
+def _read(value: Any) -> str:
+    return bytes(value).decode(errors="replace") if isinstance(value, bytes | memoryview) else str(value)

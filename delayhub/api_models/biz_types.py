@@ -89,6 +89,8 @@ class BizTypeFields(TypedDict, total=False):
     owner_url: str
     #: Which workers serve it: one of the setting ``LANES``.
     lane: str
+    #: JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them.
+    masked_fields: Sequence[str]
     #: ``user:password`` for Basic, the token for Bearer. It is stored encrypted and never shown.
     auth_secret: str
 
@@ -164,6 +166,8 @@ class BizType:
     owner_url: str | None
     #: Which workers serve it: one of the setting ``LANES``.
     lane: str
+    #: JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them.
+    masked_fields: Sequence[str]
     paused_until: Annotated[datetime | None, "Its jobs wait until then. None: not paused."]
     paused_by: str
     pause_reason: str

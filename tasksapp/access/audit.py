@@ -11,7 +11,7 @@ import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from django.db.models import TextChoices
@@ -39,6 +39,13 @@ CHANGED = "changed"
 
 #: Columns that every deed changes, and that say nothing about it.
 SILENT_COLUMNS = frozenset({"version", "updated_at", "changed_by", "lease_until", "operation_id"})
+
+
+class MaskedBody(NamedTuple):
+    """A body with masked fields: an entry keeps its length, and its text with masks."""
+
+    body: str | bytes | memoryview
+    shown: str
 
 
 class Deed(TextChoices):
@@ -202,9 +209,13 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[s
     return old, new
 
 
-def body_mark(body: str | bytes | memoryview) -> dict[str, Any]:
+def body_mark(body: MaskedBody | str | bytes | memoryview) -> dict[str, Any]:
     """What an entry keeps of a body: its length and its hash, and the text of a small one; of bytes that are none, so
     that no JSON of PostgreSQL could hold them, the same in base64."""
+    if isinstance(body, MaskedBody):
+        # Without a hash, by which short values could be found.
+        shown = {"text": body.shown} if len(body.shown) <= SMALL_BODY_BYTES else {}
+        return {"bytes": body_mark(body.body)["bytes"], **shown}
     raw = body.encode() if isinstance(body, str) else bytes(body)
     mark: dict[str, Any] = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
     if len(raw) > SMALL_BODY_BYTES:
@@ -223,7 +234,7 @@ def _in_order(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[s
 
 
 def _as_json(name: str, value: Any) -> Any:
-    if name in BODIES and isinstance(value, str | bytes | memoryview):
+    if name in BODIES and isinstance(value, MaskedBody | str | bytes | memoryview):
         return body_mark(value)
     if name == "request" and isinstance(value, str):
         return json.dumps(_own_request(value), ensure_ascii=False) if value else ""

@@ -36,7 +36,7 @@ FIELDS = (
     "key_rate", "key_burst", "key_max_in_flight", "ordered", "weight", "priority",
     "guarantee", "max_lateness_seconds", "when_late", "retention_seconds",
     "one_live", "debounce_max_wait_seconds", "on_success", "on_dead",
-    "owner_mail", "owner_url", "lane",
+    "owner_mail", "owner_url", "lane", "masked_fields",
 )  # fmt: skip
 #: By the name in JSON, the column.
 COLUMNS: Mapping[str, models.Field[Any, Any]] = {

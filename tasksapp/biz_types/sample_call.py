@@ -20,6 +20,7 @@ from delayhub.failure_limit import FailureLimit
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
+from tasksapp.biz_types.masked_fields import masks_of
 from tasksapp.biz_types.target import target_of
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
@@ -203,11 +204,22 @@ def send_recorded_sample(biz_type: BizType, *, body: str, sender: Hashable, by: 
     if wait := _sent.wait_seconds(sender):
         raise TooManySamples(wait)
     _sent.failed(sender)
-    answer = send_sample(biz_type, body=body)
+    answer = _masked(send_sample(biz_type, body=body), biz_type)
     after = {"verdict": answer.verdict.value, "status_code": answer.status_code, "ms": answer.duration_ms}
     entry = audit.entry(Deed.TEST, by=by, biz_type_id=biz_type.pk, what=biz_type.label, after=after)
     audit.record([entry], using=router.db_for_write(AuditEntry))
     return answer
+
+
+def _masked(answer: SampleAnswer, biz_type: BizType) -> SampleAnswer:
+    """The answer as people and callers see it: with masks, where the biz type has masked fields."""
+    masks = masks_of(biz_type, made_at=timezone.now())
+    if masks is None:
+        return answer
+    hide = masks.hiding(answer.body)
+    headers = {name: hide(value) for name, value in answer.response_headers.items()}
+    shown, body = masks.shown(answer.body), hide(answer.response_body)
+    return replace(answer, reason=hide(answer.reason), body=shown, response_headers=headers, response_body=body)
 
 
 def forget_samples() -> None:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from delayhub.webhooks.signature import key_of
 from tasksapp.biz_types.allowed_tasks import attempts_complaint, queue_complaint, task_complaint
 from tasksapp.biz_types.follow_ups import follow_up_loop
+from tasksapp.biz_types.masked_fields import pointer_complaint
 from tasksapp.biz_types.owner_webhook import owner_webhook
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
@@ -73,6 +74,8 @@ def complaints(biz_type: BizType) -> dict[str, str]:
     if biz_type.lane not in options().lanes:
         lanes = ", ".join(options().lanes)
         found["lane"] = _("No worker serves this lane; DELAYHUB['LANES'] has %(lanes)s.") % {"lanes": lanes}
+    if (message := pointer_complaint(biz_type.masked_fields)) is not None:
+        found["masked_fields"] = message
     found |= _about_one_live(biz_type) | _about_order(biz_type)
     return found | _about_owner(biz_type) | _about_follow_ups(biz_type)
 

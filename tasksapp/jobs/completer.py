@@ -18,6 +18,7 @@ from tasksapp.jobs import job_log
 from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
 from tasksapp.jobs.flow_order import wake_keys
 from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
+from tasksapp.jobs.masking import hidden_by, hide_in
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Status, Transition
@@ -125,6 +126,8 @@ class Completer:
             # Two leases of one job, of which one at most holds: told apart by what is written of each.
             earlier = [completion for completion in completions if by_job[completion.job.id] is not completion]
             return self.complete(earlier) | self.complete(list(by_job.values()))
+        if any(completion.job.biz_type.masked_fields for completion in completions):
+            completions = [self._masked(completion) for completion in completions]
         now = now_by(self._clock)
         finished = [completion.finished for completion in completions]
         written = self._on_live_connection(lambda: self._write(completions, finished, now=now))
@@ -173,6 +176,11 @@ class Completer:
     def close(self) -> None:
         """Closes this thread's database connection."""
         connections[self._using].close()
+
+    def _masked(self, completion: Completion) -> Completion:
+        """The completion with masks in what came back: no row, line or alert has values of masked fields then."""
+        hide = self._on_live_connection(lambda: hidden_by(completion.job, using=self._using))
+        return completion if hide is None else completion._replace(finished=hide_in(completion.finished, hide))
 
     def _write(self, completions: Sequence[Completion], finished: Sequence[Finished], *, now: datetime) -> set[UUID]:
         """Writes the outcomes, and with them the jobs that follow, where biz types want that."""

@@ -70,6 +70,7 @@ class Created:
         replaced: whether this request took the place of another one's, of the same debounce key, that still waited.
         was_past: whether the due time had passed already; the job fires at once.
         batch: what it shares with the jobs that were created together with it.
+        biz_type: its biz type.
         row: its row as it was created; None where an earlier request made it.
     """
 
@@ -78,6 +79,7 @@ class Created:
     replaced: bool
     was_past: bool
     batch: Batch = field(repr=False)
+    biz_type: BizType = field(repr=False)
     row: NewJob | None = field(default=None, repr=False)
 
     @property
@@ -233,13 +235,24 @@ class _Writing:
         if job_id == own:
             return self._created(request)
         was_past = request.row.due_at < self.batch.now
-        return Created(job_id=job_id, created=False, replaced=own in self.replaced, was_past=was_past, batch=self.batch)
+        batch, biz_type, replaced = self.batch, request.biz_type, own in self.replaced
+        return Created(
+            job_id=job_id, created=False, replaced=replaced, was_past=was_past, batch=batch, biz_type=biz_type
+        )
 
     def _created(self, request: Accepted) -> Created:
         row, batch = request.row, self.batch
         # A job in order that is due at once has the time of the database's clock, which may be behind ours.
         was_past = request.request.due_at is not None and row.due_at < batch.now
-        return Created(job_id=row.id, created=True, replaced=False, was_past=was_past, batch=batch, row=row)
+        return Created(
+            job_id=row.id,
+            created=True,
+            replaced=False,
+            was_past=was_past,
+            batch=batch,
+            biz_type=request.biz_type,
+            row=row,
+        )
 
     def _write(self, *, keyed: bool, debounced: bool, live: bool, ordered: bool) -> None:
         if keyed:

@@ -15,6 +15,7 @@ from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.access.audit import Deed
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.exact_bytes import content_type_of, with_content_type
+from tasksapp.jobs.masking import refuse_masks
 from tasksapp.jobs.own_request_rule import edited_request
 from tasksapp.jobs.requests import ORDERED_PRIORITY, RULES, fields_on
 from tasksapp.jobs.resolved import refuse_resolved_key
@@ -126,6 +127,8 @@ def _stored(job: Job, name: str) -> Any:
 def edited_bytes(row: Job | Series, values: Mapping[str, Any], **given: Any) -> dict[str, Any]:
     """The columns of the body that change beside ``values``; none where there are exact bytes neither before nor after.
 
+    A mask that stands where a masked field is to be is refused here, too.
+
     Args:
         row: as it is stored.
         values: the columns that are to change; with its ``body`` JSON takes the place of exact bytes.
@@ -133,6 +136,7 @@ def edited_bytes(row: Job | Series, values: Mapping[str, Any], **given: Any) -> 
 
     Raises InvalidJob.
     """
+    refuse_masks(row.biz_type, body=values.get("body", "null"), raw=given.get("raw"))
     if row.raw is None and not given:
         return {}
     if "body" in values and "raw" in given:

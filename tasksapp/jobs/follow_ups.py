@@ -9,13 +9,16 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.visible import Reach
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs import signals
 from tasksapp.jobs.creation import create_many
 from tasksapp.jobs.exact_bytes import shown_bytes
+from tasksapp.jobs.masking import passed_on
 from tasksapp.jobs.requests import RULES, JobRequest, Rejected
 from tasksapp.models import BizType, Job, Status
+from tasksapp.models.tenant import DEFAULT_TENANT
 
 logger = logging.getLogger(__name__)
 
@@ -119,6 +122,8 @@ def _request(job: EndedJob, *, using: str) -> JobRequest | None:
         "last_error": job.last_error,
         "error_class": job.error_class,
     }
+    if job.biz_type.masked_fields:
+        job, body = _masked(job, body, using=using)
     shown = shown_bytes(job.raw, job.request)
     exact = {name: value for name, value in shown._asdict().items() if value is not None}
     carried: dict[str, Any] = {FOLLOWS: {**about, "depth": depth}, "body": body, **exact}
@@ -130,6 +135,14 @@ def _request(job: EndedJob, *, using: str) -> JobRequest | None:
     return JobRequest(
         job.follow_up, biz_id=job.biz_id, flow_key=job.flow_key, body=carried, traceparent=job.traceparent
     )
+
+
+def _masked(job: EndedJob, body: Any, *, using: str) -> tuple[EndedJob, Any]:
+    """The job and its body with masks in place of fields that the biz type of the job that follows would show."""
+    biz_type, code = job.biz_type, job.follow_up
+    to = biz_type_cache.find({code}, tenant_id=biz_type.tenant_id or DEFAULT_TENANT, using=using).get(code)
+    text = passed_on(job.body, job.raw, job_id=job.id, biz_type=biz_type, to=to, within="/body")
+    return (job, body) if text is None else (job._replace(raw=None), json.loads(text))
 
 
 def _with_body(job: EndedJob, *, using: str) -> EndedJob:

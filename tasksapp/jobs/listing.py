@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import router
 from django.db.models import Q, QuerySet
 
+from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.driver.deadline import TookTooLong, within
@@ -91,7 +92,14 @@ class JobList:
             return None
 
     def look_for(self, text: str, *, limit: int | None = None) -> BodyLook:
-        """The first jobs whose bodies hold the text, of a list of one biz type in an order of times."""
+        """The first jobs whose bodies hold the text, of a list of one biz type in an order of times.
+
+        Raises InvalidJob where the biz type has masked fields: a search would tell who guesses their values.
+        """
+        for biz_type in self.biz_types:
+            if biz_type.masked_fields and biz_type.label == self.job_filter.biz_type:
+                told = f"bodies of {biz_type.code} cannot be searched: it has masked fields"
+                raise InvalidJob("body", "masked", told)
         rows = self._in_biz_type(self._rows())
         if self.job_filter.biz_type and not self._kinds():
             return BodyLook([], 0, True)

@@ -18,6 +18,7 @@ from tasksapp.biz_types.insert_limit import InsertLimit, allow_inserts
 from tasksapp.biz_types.visible import OWN_REACH, Reach, refuse_moving
 from tasksapp.errors import InvalidJob, JobError, UnknownBizType
 from tasksapp.jobs.exact_bytes import ContentType, ExactBytes, content_type_of, with_content_type
+from tasksapp.jobs.masking import refuse_masks
 from tasksapp.jobs.own_request_rule import RequestOfItsOwn, StoredRequest, asked_request, fitted
 from tasksapp.jobs.validation import (
     Body,
@@ -223,6 +224,8 @@ def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, n
     row = NewJob(job_id, biz_type.id, due, priority, None, biz_id, body, *_STORED)
     if _seldom(request) != _UNSET:
         row, max_wait = _with_seldom(row, request, biz_type, now=now)
+    if biz_type.masked_fields:
+        refuse_masks(biz_type, body=row.body, raw=row.raw)
     return Accepted(row, biz_type, None if key is None else _key(key), request, max_wait)
 
 

@@ -23,6 +23,7 @@ from tasksapp.biz_types.visible import refuse_moving
 from tasksapp.errors import InvalidJob, JobNotFound, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs import job_log
 from tasksapp.jobs.flow_order import is_in_order, refuse_not_first, wake_keys
+from tasksapp.jobs.masking import for_audit
 from tasksapp.jobs.resolved import cancel_resolved, refuse_resolved
 from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
@@ -38,7 +39,10 @@ Values = dict[str, Any]
 #: What is read of a job for a verb: all of its own, and of its biz type what most verbs ask.
 _READ = (
     *(field.name for field in Job._meta.concrete_fields),
-    *(f"biz_type__{name}" for name in ("code", "queue_name", "lane", "target", "ordered", "moved_to", "tenant__code")),
+    *(
+        f"biz_type__{name}"
+        for name in ("code", "queue_name", "lane", "target", "ordered", "moved_to", "masked_fields", "tenant__code")
+    ),
 )
 
 
@@ -278,8 +282,8 @@ def change(job: Job, values: Mapping[str, Any], *, verb: str, by: Actor | None, 
     for name, value in values.items():
         setattr(job, name, value)
     audit.record_deed(
-        verb, by=by, using=using, job_id=job.id, biz_type_id=job.biz_type_id, what=named(job), before=before,
-        after=values, reason=reason,
+        verb, by=by, using=using, job_id=job.id, biz_type_id=job.biz_type_id, what=named(job),
+        before=for_audit(job, before), after=for_audit(job, values), reason=reason,
     )  # fmt: skip
 
 

@@ -95,6 +95,11 @@ class Migration(migrations.Migration):
             field=models.CharField(choices=[('no', 'no'), ('dead_blocks', 'yes: a dead one blocks'), ('dead_lets_go', 'yes: a dead one lets go')], db_default='no', default='no', help_text='For jobs created from now on.', max_length=12, verbose_name='in order per flow key'),
         ),
         migrations.AddField(
+            model_name='biztype',
+            name='masked_fields',
+            field=models.JSONField(blank=True, db_default=[], default=list, help_text='JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them.', verbose_name='masked fields'),
+        ),
+        migrations.AddField(
             model_name='job',
             name='place',
             field=models.BigIntegerField(blank=True, help_text='Its place among the jobs of its flow key; empty: in no order.', null=True, verbose_name='place'),

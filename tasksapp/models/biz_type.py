@@ -254,6 +254,16 @@ class BizType(models.Model):
         ),
     )
 
+    masked_fields = models.JSONField(
+        _("masked fields"),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text=_(
+            "JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them."
+        ),
+    )
+
     has_tombstones = LastingFlag(
         _("has tombstones"),
         default=False,

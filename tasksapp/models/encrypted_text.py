@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from base64 import urlsafe_b64encode
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -70,6 +71,11 @@ def is_newest(sealed: str) -> bool:
     except InvalidToken:
         return False
     return True
+
+
+def derived_key(purpose: str) -> bytes:
+    """32 bytes that follow from the newest key and the purpose, and tell nothing of the key."""
+    return hmac.digest(_keys()[0].encode(), f"delayhub: {purpose}".encode(), "sha256")
 
 
 def _box() -> MultiFernet:

@@ -26,6 +26,7 @@ from tasksapp.biz_types.visible import Reach, reach_of, refuse_moving
 from tasksapp.errors import InvalidSeries, NameTaken, SeriesNotFound, StaleSeries, UnknownBizType
 from tasksapp.jobs.editing import edited_bytes
 from tasksapp.jobs.flow_order import place_occurrences, wake_keys
+from tasksapp.jobs.masking import for_audit
 from tasksapp.jobs.own_request_rule import edited_request
 from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.models.code import is_code
@@ -377,6 +378,8 @@ def _altered(
 
 
 def _record(deed: Deed, row: Series, *, by: Actor | None, using: str, **details: Any) -> None:
+    for name in ("before", "after"):
+        details |= {name: for_audit(row, details[name])} if details.get(name) else {}
     audit.record_deed(deed, by=by, using=using, biz_type_id=row.biz_type_id, what=row, **details)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -15,10 +16,12 @@ from celery.exceptions import Ignore, Reject, Retry
 from delayhub.celery_support.job_arguments import decoded
 from delayhub.celery_support.job_store import Again, Done, Failed, JobCall, NotRun, TaskOutcome
 from delayhub.clock import now_by
+from tasksapp.biz_types.masked_fields import Hide
 from tasksapp.errors import TaskRefused
 from tasksapp.jobs import completion
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
+from tasksapp.jobs.masking import hidden_by
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models.error_class import task_error_class
 from tasksapp.sql.claim_answer import ClaimAnswer
@@ -31,6 +34,26 @@ from tasksapp.workers.lease_keeper import LeaseKeeper
 from tasksapp.workers.traced_attempts import traced_call
 
 Call = Callable[[JobCall], Any]
+
+
+class MaskedError(Exception):
+    """A task's exception for logs, spans and Celery, whose own text has values of masked fields.
+
+    Args:
+        text: its class and text, with masks.
+        error: itself.
+    """
+
+    def __init__(self, text: str, error: Exception) -> None:
+        super().__init__(text)
+        self._error: Exception | None = error
+
+    def take(self) -> Exception:
+        """The exception, which this one then does not know any more: it may go into results and logs."""
+        error, self._error, self.__context__ = self._error, None, None
+        assert error is not None
+        return error
+
 
 lease_keeper = LeaseKeeper()
 os.register_at_fork(after_in_child=lease_keeper.forget)
@@ -49,6 +72,7 @@ class TaskRunner:
     def __init__(self, *, clock: RedisClock, keeper: LeaseKeeper, worker: str, using: str) -> None:
         self._clock = clock
         self._keeper = keeper
+        self._using = using
         self._claimer = Claimer(clock=clock, worker=worker, using=using)
         self._completer = Completer(clock=clock, worker=worker, using=using)
 
@@ -111,15 +135,19 @@ class TaskRunner:
     def _run(self, job: RunningJob, call: Call) -> TaskOutcome:
         started_at, started = now_by(self._clock), self._clock.monotonic()
         error: Exception | None = None
+        shown: Exception | None = None
         result: Any = None
+        hide = hidden_by(job, using=self._using)
         try:
             args, kwargs = arguments_of(job.row.body)
             job_call = JobCall(str(job.id), job.attempt_of_budget, job.row.max_attempts, args, kwargs)
-            result = traced_call(job, lambda: _called(call, job_call))
+            result = traced_call(job, lambda: _called(call, job_call, hide))
+        except MaskedError as raised:
+            shown, error = raised, raised.take()
         except Exception as raised:  # whatever the task raises is its attempt's outcome
             error = raised
         seconds = self._clock.monotonic() - started
-        tried = _tried(job, started_at=started_at, seconds=seconds, error=_error_text(error))
+        tried = _tried(job, started_at=started_at, seconds=seconds, error=_error_text(error, hide))
         tried = tried._replace(response_body=kept_text(result, error))
         # Nothing for the breaker: a task has no host, and its exception may be about the arguments of this one job.
         completed = Completion(
@@ -128,17 +156,24 @@ class TaskRunner:
         if not self._completer.complete([completed]):
             return NotRun("its lease was lost while it ran: its outcome does not count")
         if completed.runs_again:
-            return Again(completed.finished.next_run_at or job.row.next_run_at, _cause(error))
+            return Again(completed.finished.next_run_at or job.row.next_run_at, shown or _cause(error))
         if (after := after_end(result, error)) is not None:
             after(error)
-        return Done(result) if error is None else Failed(_cause(error) or error)
+        return Done(result) if error is None else Failed(shown or _cause(error) or error)
 
 
-def _called(call: Call, job_call: JobCall) -> Any:
+def _called(call: Call, job_call: JobCall, hide: Hide | None) -> Any:
     try:
         return call(job_call)
     except Ignore:
         return None  # the task asks Celery to record nothing; the job has succeeded
+    except Exception as error:
+        if hide is None:
+            raise
+        told = "".join(traceback.format_exception(error))
+        if hide(told) == told:
+            raise
+        raise MaskedError(_error_text(error, hide), error) from None
 
 
 @cache
@@ -229,9 +264,10 @@ def _cause(error: Exception | None) -> Exception | None:
     return error.exc if isinstance(error, Retry) else error
 
 
-def _error_text(error: Exception | None) -> str:
+def _error_text(error: Exception | None, hide: Hide | None = None) -> str:
     if error is None:
         return ""
     cause = _cause(error)
     text = "the task asked for a retry" if cause is None else f"{type(cause).__name__}: {cause}"
-    return text.replace("\x00", "")[: completion.REASON_LENGTH]
+    text = text.replace("\x00", "")
+    return (text if hide is None else hide(text))[: completion.REASON_LENGTH]

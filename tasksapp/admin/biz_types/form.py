@@ -64,6 +64,7 @@ class BizTypeForm(StaleForm):
             "url": forms.TextInput(attrs=_WIDE),
             "url_hosts": forms.TextInput(attrs=_WIDE),
             "headers": forms.Textarea(attrs={"rows": 3, **_WIDE}),
+            "masked_fields": forms.Textarea(attrs={"rows": 2, **_WIDE}),
             "backoff_list": forms.Textarea(attrs={"rows": 1, **_WIDE}),
             "permanent_status_codes": forms.Textarea(attrs={"rows": 1, **_WIDE}),
             **{name: UnitInput(unit=unit, step=step) for name, (unit, step) in UNITS.items()},
@@ -91,6 +92,11 @@ class BizTypeForm(StaleForm):
     def is_valid(self) -> bool:
         """Whether the biz type can be stored; not where the person only wants to see the schedule."""
         return super().is_valid() and not self.is_preview
+
+    def clean_masked_fields(self) -> Any:
+        """The pointers; none where the field is left empty, or was not on the page."""
+        pointers = self.cleaned_data["masked_fields"]
+        return [] if pointers is None else pointers
 
     def clean(self) -> dict[str, Any]:
         """The fields; the biz type must be valid as a whole."""

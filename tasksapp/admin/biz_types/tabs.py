@@ -36,6 +36,7 @@ _GENERAL: Fieldsets = [
     (gettext_lazy("Jobs of one biz id"), {"fields": ["one_live", "debounce_max_wait"]}),
     (gettext_lazy("Follow-ups"), {"fields": ["on_success", "on_dead"]}),
     (gettext_lazy("Where and for how long"), {"fields": ["lane", "retention"]}),
+    (gettext_lazy("What is shown"), {"fields": ["masked_fields"]}),
     (gettext_lazy("Owner"), {"fields": _OWNER}),
     (None, {"fields": ["created_at", "updated_at"]}),
 ]
@@ -85,7 +86,7 @@ NEW: Fieldsets = [
             "fields": [
                 *("guarantee", "max_lateness", "when_late", "one_live", "debounce_max_wait"),
                 *("on_success", "on_dead"),
-                *("retention", "lane", "enabled"),
+                *("retention", "lane", "masked_fields", "enabled"),
             ],
             "classes": ["collapse"],
         },

@@ -29,6 +29,7 @@ LABELS = {
     "key_burst": _("Delivered at once of each key"),
     "key_max_in_flight": _("In flight of each key"),
     "max_lateness": _("Late after"),
+    "masked_fields": _("Masked fields"),
     "retention": _("Keep finished jobs for"),
     "owner_mail": _("Mail addresses"),
     "owner_url": _("Webhook"),
@@ -49,6 +50,10 @@ HELP = {
         " between them. Empty: no job may."
     ),
     "headers": _('Sent with each callback: {"X-Source": "shop"}. Keys and tokens belong under Secrets.'),
+    "masked_fields": _(
+        'A list of JSON Pointers into bodies: ["/card/number", "/items/*/name"]. Receivers get these values, and nobody'
+        " is shown them, nor what receivers repeat of them."
+    ),
     "auth": _("How the receiver knows that it is you, beside the signature."),
     "timeout_seconds": _(
         "A callback without a whole answer by then has failed. Of jobs that are pulled: how long a claim lasts, where"

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from tasksapp.access.audit import BODIES, CHANGED
 from tasksapp.access.permissions import VIEW_BODY
 from tasksapp.jobs.exact_bytes import content_type_of, written_body
+from tasksapp.jobs.masking import as_shown
 from tasksapp.models import Job, Series
 
 #: The parts of JSON; what stands between them are blanks.
@@ -121,8 +122,11 @@ class BodyCard(NamedTuple):
 
 
 def body_card(request: HttpRequest, row: Job | Series) -> BodyCard:
-    """The body of the job, or of the jobs of the series, for the person."""
+    """The body of the job, or of the jobs of the series, for the person; of one with masked fields no exact text."""
     sees = may_see_bodies(request)
+    shown = as_shown(row)
+    if shown is not row:
+        return BodyCard(masked_body(request, shown.body))
     if row.raw is None:
         return BodyCard(masked_body(request, row.body), row.body if sees else "")
     raw = bytes(row.raw)

@@ -23,6 +23,7 @@ from tasksapp.admin.frame.fields import (
 from tasksapp.admin.frame.own_request import OWN_FIELDS, OwnRequestFields
 from tasksapp.admin.jobs.actions import possible_time
 from tasksapp.jobs.exact_bytes import CONTENT_TYPE, LONGEST_CONTENT_TYPE, content_type_of, written_body
+from tasksapp.jobs.masking import as_shown
 from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.jobs.requests import fields_on
 from tasksapp.jobs.validation import Face
@@ -67,7 +68,7 @@ class JobForm(OwnRequestFields):
     def of(cls, job: Job, *, sees_bodies: bool) -> JobForm:
         """The form with what the job has; without its body for a person who may not see it."""
         values = {
-            "body": written_body(job),
+            "body": written_body(as_shown(job)),
             "content_type": content_type_of(job.request),
             **initial_of(job, ["due_at", *_TYPED]),
             **(shown_request(job.request) or {}),
@@ -79,10 +80,12 @@ class JobForm(OwnRequestFields):
         super().__init__(*args, **kwargs)
         self.fields.update(typed_fields(Job, _TYPED))
         self.order_fields(self.field_order)
-        text = written_body(job)
+        #: As the page had it: what comes back so has not changed.
+        self._shown = as_shown(job)
+        text = written_body(self._shown)
         #: Whether the body is bytes that no text field could show; it stays as it is.
         self.keeps_bytes = text is None
-        self._is_json, self._text = job.raw is None, text or ""
+        self._is_json, self._text = self._shown.raw is None, text or ""
         if not sees_bodies or self.keeps_bytes:
             del self.fields["body"]
         elif not self._is_json:
@@ -125,7 +128,7 @@ class JobForm(OwnRequestFields):
         given = self.cleaned_data
         body = given.get("body")
         found: dict[str, Any] = {}
-        if isinstance(body, WrittenJson) and body.text != job.body.replace("\r\n", "\n"):
+        if isinstance(body, WrittenJson) and body.text != self._shown.body.replace("\r\n", "\n"):
             found["body"] = body
         if isinstance(body, bytes) and body != self._text.encode():
             found["raw"] = body

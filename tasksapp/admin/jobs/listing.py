@@ -107,6 +107,8 @@ def _check(request: HttpRequest, search: JobSearch, biz_types: list[BizType]) ->
     code = search.job_filter.biz_type
     if code and code not in {each.label for each in biz_types}:
         raise BadSearch(_("There is no biz type “%(code)s”.") % {"code": code})
+    if any(each.masked_fields for each in biz_types if search.body and each.label == code):
+        raise BadSearch(_("The bodies of %(code)s cannot be searched: it has masked fields.") % {"code": code})
     if search.body and not may_see_bodies(request):
         raise BadSearch(_("You may not search in bodies: your account may not see them."))
 

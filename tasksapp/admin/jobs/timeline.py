@@ -18,6 +18,7 @@ from tasksapp.admin.frame.masking import hidden, masked_body, may_see_bodies
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.jobs.attempt_headers import REQUEST_ID, attempt_headers, was_pulled
 from tasksapp.jobs.exact_bytes import written_body
+from tasksapp.jobs.masking import as_shown
 from tasksapp.models import Attempt, AuditEntry, Job, Status
 
 #: Attempts of one page, and entries of the audit that it shows.
@@ -140,6 +141,7 @@ def _exchange(request: HttpRequest, job: Job, attempt: Attempt, *, sees: bool) -
 
 
 def _sent_body(job: Job) -> str | bytes:
+    job = as_shown(job)
     text = written_body(job)
     return bytes(job.raw or b"") if text is None else text
 

@@ -23,9 +23,10 @@ from tasksapp.admin.frame.fields import (
 from tasksapp.admin.frame.own_request import OWN_FIELDS, OwnRequestFields
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.exact_bytes import CONTENT_TYPE, LONGEST_CONTENT_TYPE, content_type_of, written_body
+from tasksapp.jobs.masking import as_shown
 from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.jobs.requests import RULES
-from tasksapp.jobs.written_json import read_json
+from tasksapp.jobs.written_json import WrittenJson, read_json
 from tasksapp.models import BizType, Series
 from tasksapp.series.fields import CONTENT, SCHEDULE
 from tasksapp.series.outlook import Preview, preview
@@ -118,6 +119,8 @@ class SeriesForm(OwnRequestFields):
         self._raw = None if series is None or series.raw is None else bytes(series.raw)
         #: Whether the body is bytes that no text field could show; it stays as it is.
         self.keeps_bytes = series is not None and written_body(series) is None
+        #: The body as the page had it: what comes back so has not changed.
+        self._shown = "" if series is None or not series.biz_type.masked_fields else as_shown(series).body
         zones: Any = self.fields["time_zone"]
         zones.choices = [(name, name) for name in sorted(available_timezones())]
         if series is None:
@@ -161,6 +164,8 @@ class SeriesForm(OwnRequestFields):
         given = {name: cleaned[name] for name in cleaned if name not in {"biz_type", "version", *OWN_FIELDS}}
         if not given.get("content_type"):
             given.pop("content_type", None)  # JSON has none
+        if self._shown and isinstance(given.get("body"), WrittenJson) and given["body"].text == self._shown.strip():
+            del given["body"]
         given |= self.changed_request(self._request)
         for name in ("every", "jitter"):
             given[name] = None if cleaned.get(name) is None else timedelta(seconds=cleaned[name])
@@ -197,7 +202,7 @@ def _initial(series: Series) -> dict[str, Any]:
         **{name: getattr(series, name) for name in names},
         **initial_of(series, [name for name in CONTENT if name not in APART]),
         **(shown_request(series.request) or {}),
-        "body": written_body(series),
+        "body": written_body(as_shown(series)),
         "content_type": content_type_of(series.request),
         "every": None if series.every is None else series.every.total_seconds(),
         "jitter": series.jitter.total_seconds() or None,

@@ -12,6 +12,7 @@ from rest_framework import serializers
 from delayhub.api_models import biz_types as answers
 from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.biz_types.definition import COLUMNS, definition_of
+from tasksapp.biz_types.masked_fields import LONGEST_POINTER
 from tasksapp.biz_types.validation import FAILURE_CODES, HIGHEST_RATE, LONGEST_AGE, LONGEST_BACKOFF_SECONDS
 from tasksapp.models import BizType
 from tasksapp.models.columns import marked_columns
@@ -89,6 +90,10 @@ def _listed(name: str, options: dict[str, Any]) -> serializers.Field[Any, Any, A
     if name == "backoff_list":
         child = serializers.FloatField(min_value=0, max_value=LONGEST_BACKOFF_SECONDS)
         return serializers.ListField(child=child, **options)
+    if name == "masked_fields":
+        return serializers.ListField(
+            child=serializers.CharField(max_length=LONGEST_POINTER, allow_blank=True), **options
+        )
     codes = serializers.IntegerField(min_value=FAILURE_CODES.start, max_value=FAILURE_CODES.stop - 1)
     return serializers.ListField(child=codes, **options)
 

@@ -56,7 +56,7 @@ def create_job(request: HttpRequest) -> HttpResponse:
     )
     if isinstance(outcome, jobs.Rejected):
         raise outcome.error
-    answer = _answer(created_text(outcome, biz_type=asked.biz_type), status=201 if outcome.created else 200)
+    answer = _answer(created_text(outcome), status=201 if outcome.created else 200)
     answer["ETag"] = _etag(outcome, biz_type=asked.biz_type)
     if outcome.batch.limits:
         _show_limits(answer, outcome)

@@ -135,7 +135,7 @@ def _search(found: JobList, query: JobQuery) -> Response:
 
 
 def _shown(jobs: list[Job]) -> list[dict[str, Any]]:
-    return [job_json(job, biz_type=job.biz_type.code) for job in jobs]
+    return [job_json(job) for job in jobs]
 
 
 def _took_too_long() -> Refused:

@@ -121,9 +121,7 @@ class PlanViews(ApiViewSet):
             seen_by=request.user,
             by=creator_of(request._request),
         )
-        made = [
-            json.loads(created_text(job, biz_type=step.biz_type)) for job, step in zip(plan.jobs, steps, strict=True)
-        ]
+        made = [json.loads(created_text(job)) for job in plan.jobs]
         return Response({"biz_id": biz_id, "biz_types": list(plan.biz_types), "jobs": made}, status=201)
 
     @endpoint(

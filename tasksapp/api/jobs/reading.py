@@ -42,7 +42,7 @@ READ_PARAMETERS = [
 ]
 
 #: What an answer needs of a job and of its biz type.
-_SHOWN = (*SHOWN, "raw", "biz_type__code")
+_SHOWN = (*SHOWN, "raw", "biz_type__code", "biz_type__masked_fields")
 
 
 def read_job(request: Request, found: QuerySet[Job], *, missing: str) -> Response:
@@ -64,7 +64,7 @@ def read_job(request: Request, found: QuerySet[Job], *, missing: str) -> Respons
         job = _first(Job.objects.using(found.db).select_related("biz_type").filter(id=job.id))
         if job is None:
             raise Http404(missing)
-    return answer(request, job_json(job, biz_type=job.biz_type.code), etag=job_etag(job))
+    return answer(request, job_json(job), etag=job_etag(job))
 
 
 def _first(found: QuerySet[Job]) -> Job | None:
@@ -74,7 +74,7 @@ def _first(found: QuerySet[Job]) -> Job | None:
 
 def shown(job: Job, *, status: int = 200) -> Response:
     """The answer to a change: the job as it is now."""
-    return Response(job_json(job, biz_type=job.biz_type.code), status=status, headers={"ETag": job_etag(job)})
+    return Response(job_json(job), status=status, headers={"ETag": job_etag(job)})
 
 
 def _is_old(request: Request, job: Job) -> bool:

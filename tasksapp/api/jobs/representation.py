@@ -20,10 +20,11 @@ from tasksapp.api.http.answers import serializer_of, timestamp
 from tasksapp.api.http.problems import Problem
 from tasksapp.jobs.creation import Created
 from tasksapp.jobs.exact_bytes import Shown, shown_bytes
+from tasksapp.jobs.masking import as_shown
 from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.jobs.requests import fields_on
 from tasksapp.jobs.validation import Face
-from tasksapp.models import Job, NewJob, Series
+from tasksapp.models import BizType, Job, NewJob, Series
 from tasksapp.models.job import FIRST_VALUES
 from tasksapp.models.new_job import Carried
 
@@ -52,24 +53,28 @@ _CALLED = {"series_id": "series"}
 
 def carried_json(series: Series) -> dict[str, Any]:
     """What a series hands on to its jobs, as they show it."""
+    series = as_shown(series)
     found = {name: getattr(series, name) for name in _OF_SERIES}
     shown = {name: value if (show := _show(name)) is None else show(value) for name, value in found.items()}
     return shown | shown_bytes(series.raw, series.request)._asdict()
 
 
-def job_json(job: Job, *, biz_type: str) -> dict[str, Any]:
-    """A job, as :class:`JobSerializer` describes it."""
-    shown = _json(_of_job(job), biz_type)
+def job_json(job: Job) -> dict[str, Any]:
+    """A job that has its biz type, as :class:`JobSerializer` describes it."""
+    job = as_shown(job)
+    shown = _json(_of_job(job), job.biz_type.code)
     return shown | (_NO_BYTES if job.raw is None else shown_bytes(job.raw, job.request)._asdict())
 
 
-def created_text(created: Created, *, biz_type: str) -> str:
+def created_text(created: Created) -> str:
     """A job that was just asked for, as :class:`CreatedJobSerializer` describes it, as the text of its JSON."""
     outcome = _outcome(created.created, created.replaced, created.armed, created.was_past)
-    if created.row is None or created.row.raw is not None:
-        shown = _encode(job_json(created.job, biz_type=biz_type))
+    if created.row is None or created.row.raw is not None or created.biz_type.masked_fields:
+        job = created.job
+        job.biz_type = created.biz_type
+        shown = _encode(job_json(job))
     else:
-        shown = _new_job(created.row, now=created.batch.now, biz_type=biz_type)
+        shown = _new_job(created.row, now=created.batch.now, biz_type=created.biz_type.code)
     return f"{shown[:-1]},{outcome[1:]}"
 
 
@@ -133,10 +138,11 @@ _EXAMPLE = Job.of(
     ),
     now=datetime(2027, 1, 31, 8, tzinfo=UTC),
 )
+_EXAMPLE.biz_type = BizType(id=1, code="order.close")
 
 
 #: The same as JSON, as it is read, and as it is answered to who asked for it.
-EXAMPLE = job_json(_EXAMPLE, biz_type="order.close")
+EXAMPLE = job_json(_EXAMPLE)
 CREATED = {**EXAMPLE, "created": True, "replaced": False, "armed": True, "past_due": False}
 JobSerializer = serializer_of(answers.Job, example=EXAMPLE, order=(*EXAMPLE,))
 CreatedJobSerializer = serializer_of(answers.CreatedJob, example=CREATED, order=(*CREATED,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -37,6 +38,12 @@ def answering(status: int, **headers: str) -> Answer:
         )
 
     return answer
+
+
+async def echo(request: web.Request) -> web.StreamResponse:
+    """Refuses what it got, and repeats it: in the body, and the member ``card`` in a header."""
+    text = await request.text()
+    return web.Response(status=422, text=f"cannot take {text}", headers={"X-Echo": json.loads(text)["card"]})
 
 
 @dataclass

@@ -1,0 +1,118 @@
+"""Masking: jobs and series with masks in their bodies, and outcomes with masks in what came back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.utils import timezone
+
+from tasksapp.access.audit import MaskedBody
+from tasksapp.biz_types.masked_fields import MASK, Hide, Masks, hide_all, masks_of, not_masked_by
+from tasksapp.errors import InvalidJob
+from tasksapp.jobs.running_job import RunningJob
+from tasksapp.models import BizType, Job, Series
+from tasksapp.models.job_id import made_at_ms
+from tasksapp.sql.finished import Finished, Tried
+
+Row = TypeVar("Row", bound=Job | Series)
+
+#: What is shown in the place of exact bytes: no pointer leads into them.
+_NO_FIELDS = f'"{MASK}"'
+
+
+def as_shown(row: Row, biz_type: BizType | None = None) -> Row:
+    """The row as people and callers see it: itself, or a copy with masks in its body, which is not to be stored.
+
+    Args:
+        row: a job or a series, with its biz type unless that is given.
+        biz_type: that of the row.
+    """
+    masks = _masks_of(row, biz_type or row.biz_type)
+    if masks is None:
+        return row
+    shown = copy(row)
+    shown.body, shown.raw = (masks.shown(row.body), None) if row.raw is None else (_NO_FIELDS, None)
+    return shown
+
+
+def for_audit(row: Job | Series, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of the row as the audit may keep them."""
+    bodies = {name: value for name in ("body", "raw") if (value := values.get(name)) is not None}
+    masks = _masks_of(row, row.biz_type) if bodies else None
+    if masks is None:
+        return dict(values)
+    masked = {name: MaskedBody(value, masks.shown(value) if name == "body" else MASK) for name, value in bodies.items()}
+    return {**values, **masked}
+
+
+def refuse_masks(biz_type: BizType, *, body: str, raw: bytes | None = None) -> None:
+    """Raises InvalidJob where a mask stands where a masked field has its value, or bytes have no fields to mask."""
+    if not biz_type.masked_fields:
+        return
+    if raw is not None:
+        text = f"body must be JSON: {biz_type.code} has masked fields, which exact bytes do not have"
+        raise InvalidJob("body", "masked", text)
+    if place := Masks(biz_type, made_at=timezone.now()).mask_within(body):
+        text = f"body has a mask at {place}, where its value is to be: give the value itself, or no body at all"
+        raise InvalidJob("body", "masked", text)
+
+
+def passed_on(
+    body: str, raw: object, *, job_id: UUID, biz_type: BizType, to: BizType | None, within: str
+) -> str | None:
+    """The body as a job that follows may carry it; None where it may carry it as it is.
+
+    Args:
+        body: what the ended job carried.
+        raw: the same, where it is no JSON.
+        job_id: the ended job.
+        biz_type: its biz type.
+        to: that of the job that follows; None where there is none.
+        within: the pointer to where the body will stand in that of the job that follows.
+    """
+    open_to_all = not_masked_by(biz_type.masked_fields, [] if to is None else to.masked_fields, within=within)
+    if not open_to_all:
+        return None
+    return (
+        _NO_FIELDS if raw is not None else Masks(biz_type, made_at=_made_at(job_id), pointers=open_to_all).shown(body)
+    )
+
+
+def hidden_by(job: RunningJob, *, using: str) -> Hide | None:
+    """What puts masks into texts that come back from the job's receiver, task or puller; None where it has none."""
+    row = job.row
+    masks = masks_of(job.biz_type, made_at=_made_at(row.id))
+    if masks is None:
+        return None
+    body: str = row.body
+    raw: object = row.raw
+    if not body:  # a puller's claim, or a task that ran into its hard time limit
+        found = Job.objects.using(using).filter(id=row.id).values_list("body", "raw").first()
+        body, raw = found or ("null", None)
+    return masks.hiding(body) if raw is None else hide_all
+
+
+def hide_in(finished: Finished, hide: Hide) -> Finished:
+    """The outcome with masks in the texts that others wrote."""
+    tried = finished.tried and _hidden(finished.tried, hide)
+    return finished._replace(last_error=hide(finished.last_error), tried=tried)
+
+
+def _hidden(tried: Tried, hide: Hide) -> Tried:
+    headers = {name: hide(value) for name, value in tried.response_headers.items()}
+    body, error = hide(tried.response_body), hide(tried.error)
+    return tried._replace(response_headers=headers, response_body=body, error=error)
+
+
+def _masks_of(row: Job | Series, biz_type: BizType) -> Masks | None:
+    if not biz_type.masked_fields:
+        return None
+    return Masks(biz_type, made_at=_made_at(row.id) if isinstance(row, Job) else row.created_at)
+
+
+def _made_at(job_id: UUID) -> datetime:
+    return datetime.fromtimestamp(made_at_ms(job_id) / 1000, UTC)

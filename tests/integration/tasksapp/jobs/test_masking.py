@@ -1,0 +1,135 @@
+"""A value of a masked field is in the callback and in the body's column, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from celery import Celery, shared_task
+from celery.exceptions import Retry
+from django.utils import timezone
+
+from tasksapp import jobs
+from tasksapp.access.actors import Actor
+from tasksapp.errors import InvalidJob
+from tasksapp.jobs.masking import as_shown
+from tasksapp.models import Attempt, AuditEntry, Job, Status
+from tests.fixture_types import Fire, MakeBizType
+from tests.integration.tasksapp.receiver import Receiver, echo
+from tests.planted_secrets import columns_with, marker
+from tests.task_messages import call_run_task
+from tests.tracing import tracing_on
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.database]
+ADA = Actor("ada", "192.0.2.7")
+_SHOWN = re.compile(r"\[masked [0-9a-f]{12}\]")
+seen: list[str] = []
+
+
+@shared_task(name="tests.masked.task")
+def task(card: str) -> None:
+    seen.append(card)
+    raise ValueError(f"bad card {card}") from KeyError(card)
+
+
+@pytest.fixture
+def card() -> str:
+    return marker("card")
+
+
+@pytest.fixture(autouse=True)
+def _all_of_the_log(settings: Any, current_celery: Celery, caplog: pytest.LogCaptureFixture) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "KEPT_EXCHANGES": "all", "ALLOWED_TASKS": ["tests.masked.*"]}
+    caplog.set_level("DEBUG")
+    seen.clear()
+
+
+def test_what_a_receiver_repeats_is_masked_before_it_is_stored(
+    make_biz_type: MakeBizType, fire: Fire, card: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Receiver(answer=echo) as receiver, tracing_on() as traces:
+        make_biz_type(
+            "order.close", url=receiver.url(), masked_fields=["/card"], max_attempts=1, on_dead="order.dead",
+        )  # fmt: skip
+        make_biz_type("order.dead", url=receiver.url())
+        job_id = jobs.create("order.close", body={"card": card, "order": 42}).job_id
+        fire()
+        spans = "".join(span.to_json() for span in traces.all())
+
+    attempt, job = Attempt.objects.get(job_id=job_id), Job.objects.get(id=job_id)
+    assert json.loads(receiver.received[0].body) == {"card": card, "order": 42}
+    assert job.status == Status.DEAD
+    assert columns_with(card) == {"Job.body"}
+    [mask] = set(_SHOWN.findall(attempt.response_body))
+    assert attempt.response_body == f'cannot take {{"card":"{mask}","order":42}}'
+    assert attempt.response_headers["X-Echo"] == mask
+    # The job that follows has no masked field of its own, so what it carries on has the mask.
+    following = json.loads(Job.objects.exclude(id=job_id).get().body)
+    assert following["body"] == {"card": mask, "order": 42}
+    assert card not in spans
+    assert card not in caplog.text
+
+
+def test_a_follow_up_that_masks_the_field_too_gets_the_value(make_biz_type: MakeBizType, fire: Fire, card: str) -> None:
+    with Receiver(answer=echo) as receiver:
+        url = receiver.url()
+        make_biz_type("order.close", url=url, masked_fields=["/card"], max_attempts=1, on_dead="order.dead")
+        make_biz_type("order.dead", url=url, masked_fields=["/body/card"])
+        job_id = jobs.create("order.close", body={"card": card}).job_id
+        fire()
+
+    assert json.loads(Job.objects.exclude(id=job_id).get().body)["body"] == {"card": card}
+    assert columns_with(card) == {"Job.body"}
+
+
+def test_the_exception_of_a_task_is_masked_for_the_row_the_log_the_span_and_celery(
+    make_biz_type: MakeBizType, card: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_biz_type("shop.pay", target="celery", task_name="tests.masked.task", masked_fields=["/card"], max_attempts=2)
+    job_id = jobs.create("shop.pay", body={"card": card}).job_id
+
+    with tracing_on() as traces:
+        with pytest.raises(Retry) as again:
+            call_run_task(job_id, "tests.masked.task")
+        Job.objects.update(next_run_at=timezone.now())
+        with pytest.raises(Exception, match="ValueError: bad card") as failed:
+            call_run_task(job_id, "tests.masked.task")
+        spans = "".join(span.to_json() for span in traces.all())
+
+    assert seen == [card, card]
+    assert re.search(r"ValueError: bad card \[masked [0-9a-f]{12}\]", Job.objects.get().last_error)
+    assert Job.objects.get().error_class == "task.ValueError"
+    assert columns_with(card) == {"Job.body"}
+    assert card not in f"{again.value} {again.value.exc!r} {vars(failed.value)} {failed.getrepr(style='native')}"
+    assert "bad card [masked" in spans
+    assert card not in spans
+    assert card not in caplog.text
+
+
+def test_the_audit_keeps_masks_and_no_hash_of_the_body(make_biz_type: MakeBizType, card: str) -> None:
+    make_biz_type("order.close", masked_fields=["/card", "/pin"])
+    job_id = jobs.create("order.close", delay=60, body={"card": card, "pin": 1}).job_id
+
+    jobs.edit(job_id, body={"card": card, "pin": 2}, by=ADA)
+    jobs.edit(job_id, body={"card": "none", "pin": 2}, by=ADA)
+
+    first, second = AuditEntry.objects.order_by("id")
+    assert (first.before.get("body"), first.after["body"]) == (None, "changed")
+    assert set(second.before["body"]) == {"bytes", "text"}
+    assert second.after["body"] == {"bytes": 23, "text": '{"card":"[masked]","pin":"[masked]"}'}
+    assert columns_with(card) == set()
+
+
+def test_exact_bytes_have_no_fields_to_mask(make_biz_type: MakeBizType) -> None:
+    biz_type = make_biz_type("order.close")
+    job_id = jobs.create("order.close", delay=60, raw=b"<a/>").job_id
+    biz_type.masked_fields = ["/card"]
+    biz_type.save()
+
+    with pytest.raises(InvalidJob, match="masked fields"):
+        jobs.create("order.close", raw=b"x")
+    with pytest.raises(InvalidJob, match="masked fields"):
+        jobs.edit(job_id, raw=b"x")
+    assert as_shown(Job.objects.select_related("biz_type").get()).body == '"[masked]"'
