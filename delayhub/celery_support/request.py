@@ -28,14 +28,18 @@ logger = get_logger(__name__)
 #: nothing, a call for each would cost half of their throughput.
 QUICK_SECONDS = 0.1
 QUICK_RUNS = 10
+#: Connections that are open for such calls when a worker starts, at most; a pool with more threads opens more.
+READY_CONNECTIONS = 4
 
 
-class MakeOurRequests(bootsteps.Step):
-    """Gives every task of a worker a request class of ours.
+class MakeOurRequests(bootsteps.StartStopStep):
+    """Gives every task of a worker a request class of ours, and makes ready what these need.
 
     This is a bootstep because the consumer makes its steps when all tasks are known, and before it asks any of them for
     its request class.
     """
+
+    requires = ("celery.worker.consumer.connection:Connection",)
 
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)
@@ -45,6 +49,12 @@ class MakeOurRequests(bootsteps.Step):
             vars(parent.pool)["apply_async"] = partial(apply_watched, parent.pool.apply_async)
         for task in parent.app.tasks.values():
             task.Request = ours(cast("type[Request]", symbol_by_name(task.Request)))
+
+    def start(self, parent: Any) -> None:
+        """Called at the start and at every reconnect. The first tasks acknowledge one by one, each in its thread."""
+        channel = parent.connection.default_channel
+        if OurRequest.runs_here and isinstance(channel, Channel):
+            channel.book.prepare(min(parent.pool.limit or 1, READY_CONNECTIONS))
 
 
 class OurRequest(Request):

@@ -18,6 +18,7 @@ import redis
 from kombu.log import get_logger
 
 from delayhub.engine import DelayQueue, Lease, TimerLane
+from delayhub.engine.scripts import script
 from delayhub.engine.unique import start
 from delayhub.redis_cluster import ClusterClient
 from delayhub.transport.consuming.lease_keeper import LeaseKeeper
@@ -148,6 +149,23 @@ class LeaseBook:
         if tag in self.started:
             self.started.discard(tag)
             self.acknowledge(tag)
+
+    def prepare(self, connections: int) -> None:
+        """Makes what the first acknowledgements need: their script, and so many connections, where they can be had.
+
+        Without it the first tasks of a worker, which acknowledge by themselves, were all late by 20 to 100 ms.
+        """
+        script("acknowledge")
+        if self.spans_nodes:  # each node has connections of its own
+            return
+        pool, opened = self.client.connection_pool, []
+        try:
+            opened += [pool.get_connection() for _ in range(connections)]
+        except (redis.RedisError, OSError) as error:
+            logger.info("no connection for acknowledgements yet: %s", error)
+        finally:
+            for connection in opened:
+                pool.release(connection)
 
     def hurry(self, *, may_share: bool) -> None:
         """Sends acknowledgements before a task may block the process.

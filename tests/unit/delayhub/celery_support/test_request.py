@@ -245,6 +245,24 @@ def test_every_task_of_a_worker_gets_our_requests(is_prefork: bool, monkeypatch:
     app.close()
 
 
+@pytest.mark.parametrize(("is_prefork", "threads", "asked"), [(False, 2, [2]), (False, 100, [4]), (True, 2, [])])
+def test_connections_for_early_acknowledgements_are_asked_for_before_the_first_task(
+    is_prefork: bool, threads: int, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OurRequest, "runs_here", OurRequest.runs_here)
+    found: list[int] = []
+    channel = object.__new__(Channel)
+    monkeypatch.setattr(channel, "book", SimpleNamespace(prepare=found.append), raising=False)
+    pool = SimpleNamespace(uses_semaphore=is_prefork, apply_async=print, limit=threads)
+    worker = SimpleNamespace(
+        app=SimpleNamespace(tasks={}), pool=pool, connection=SimpleNamespace(default_channel=channel)
+    )
+
+    MakeOurRequests(worker).start(worker)
+
+    assert found == asked
+
+
 def test_a_task_is_quick_after_ten_quick_runs_in_a_row_of_the_class_that_celery_makes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
 import pytest
 import redis
 from kombu import Connection, Consumer, Producer, Queue
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from delayhub.engine import Counts
 from delayhub.engine.limits import DECLARED_AT_ONCE, Limit, flying_counts, set_limits
 from delayhub.local.redis_server import RedisServer
+from delayhub.transport.consuming.lease_book import LeaseBook
 from delayhub.transport.hooks import hooks
+from delayhub.transport.options import TransportOptions
 from tests.consuming import drain
 from tests.fixture_types import Stored
 from tests.integration.delayhub.transport.publishing import publish
@@ -54,6 +59,33 @@ def test_the_keeper_renews_what_is_held_but_not_what_is_done(connection: Any, st
         (after,) = stored("q").list("leased")
         assert (after.id, after.at_ms > before["held"]) == ("held", True)
         held.ack()
+
+
+def test_what_the_first_acknowledgements_need_is_there_before_they_come(
+    connection: Any, redis_client: redis.Redis
+) -> None:
+    def clients() -> set[str]:
+        return {client["id"] for client in redis_client.client_list()}
+
+    book = connection.default_channel.book
+    book.prepare(3)
+    prepared, pool = clients(), book.client.connection_pool
+
+    taken = [pool.get_connection() for _ in range(3)]  # by three threads at once
+
+    assert clients() == prepared
+    for each in taken:
+        pool.release(each)
+
+
+def test_a_redis_that_is_away_prepares_nothing_and_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    book = LeaseBook(TransportOptions(), lambda: redis.Redis(port=1, retry=Retry(NoBackoff(), 0)))
+
+    with caplog.at_level(logging.INFO):
+        book.prepare(2)
+
+    assert "no connection for acknowledgements yet" in caplog.text
+    assert not book.client.connection_pool._in_use_connections
 
 
 def test_an_acknowledgement_that_got_no_reply_is_sent_again(
