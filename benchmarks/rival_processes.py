@@ -58,6 +58,8 @@ class PeerProcesses:
         self.peer, self.python, self.server = peer, python, server
         self.ledger, self.log = folder / f"{peer.name}.ledger", folder / f"{peer.name}.log"
         self.client: Any = server.client()
+        #: Workers that said that they are ready since the ledger was empty.
+        self.started_workers = 0
 
     def environment(self, settings: Mapping[str, str]) -> dict[str, str]:
         """What the peer's processes are told."""
@@ -125,6 +127,7 @@ class PeerProcesses:
                 if time.monotonic() > until or process.poll() is not None:
                     raise RuntimeError(f"the worker of {self.peer.name} did not start:\n{self.log_tail()}")
                 time.sleep(0.01)
+            self.started_workers = self.starts()
             yield process
 
     def started(
@@ -158,6 +161,7 @@ class PeerProcesses:
     def empty(self) -> None:
         """An empty server and ledger."""
         self.client.flushall()
+        self.started_workers = 0
         self.ledger.write_bytes(b"")
         self.log.write_bytes(b"")
 
@@ -170,8 +174,8 @@ class PeerProcesses:
         return sum(number == READY for number, *_ in RECORD.iter_unpack(self._records()))
 
     def done(self) -> int:
-        """How many tasks ran."""
-        return len(self.runs())
+        """How many tasks ran, by the length of the ledger: to read it at each look took up to 0.4 of a core."""
+        return max(0, self.ledger.stat().st_size // RECORD.size - self.started_workers)
 
     def _records(self) -> bytes:
         found = self.ledger.read_bytes()
