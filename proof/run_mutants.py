@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-import redis
-
 from delayhub.local.redis_server import RedisServer
 from proof.catching import catch_all
 from proof.messages.history import Player, drawn
@@ -15,6 +13,7 @@ from proof.messages.world import Setting
 from proof.met import Met
 from proof.mutant import Mutant
 from proof.plan import Failure
+from proof.quick_redis import QuickRedis
 from proof.virtual_time import virtual_time
 
 
@@ -25,7 +24,7 @@ def catch(mutant: Mutant, server: RedisServer, *, most: int) -> tuple[int, Failu
         LookupError: no script has the text that it replaces, so nothing was tried.
     """
     with virtual_time(mutant.change):
-        player = Player(redis.Redis(port=server.port), Met(Sometimes))
+        player = Player(QuickRedis(server.port), Met(Sometimes))
         for seed in range(1, most + 1):
             failure = player.play(drawn(seed))
             if failure is not None:

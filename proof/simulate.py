@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 
-import redis
-
 from delayhub.local.redis_server import RedisServer
 from proof.histories import asked, play_all
 from proof.messages.history import Player, drawn
 from proof.messages.sometimes import Sometimes
 from proof.met import Met
+from proof.quick_redis import QuickRedis
 from proof.virtual_time import virtual_time
 
 #: So many histories come by everything in :class:`Sometimes`.
@@ -21,7 +20,7 @@ def main() -> int:
     """0 where every history kept all laws, and everything was met."""
     seeds = asked("simulate", __doc__)
     with virtual_time(), RedisServer() as server:
-        player = Player(redis.Redis(port=server.port), Met(Sometimes))
+        player = Player(QuickRedis(server.port), Met(Sometimes))
         return play_all(player, map(drawn, seeds), count=len(seeds), enough=ENOUGH)
 
 

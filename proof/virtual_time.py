@@ -9,6 +9,7 @@ from functools import cache
 import redis
 
 from delayhub.engine import scripts
+from proof.quick_redis import QuickRedis
 
 #: HASH in the server of the run: ``s``, Unix time in seconds, and ``us``, the µs of that second, as TIME gives them.
 CLOCK = "@clock"
@@ -39,7 +40,11 @@ class VirtualTime:
 
     def write(self) -> None:
         """Writes the time to the server; also after the server's data went back, since time does not."""
-        self._client.hset(CLOCK, mapping={"s": self.now_ms // 1000, "us": self.now_ms % 1000 * 1000})
+        command = "HSET", CLOCK, "s", self.now_ms // 1000, "us", self.now_ms % 1000 * 1000
+        if isinstance(self._client, QuickRedis):  # who moves the clock has no other connection
+            self._client.send_along(*command)
+        else:
+            self._client.execute_command(*command)
 
 
 @contextmanager

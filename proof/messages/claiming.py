@@ -37,7 +37,7 @@ def take(world: World, consumer: int, limit: int, free: int | None, *, is_lost: 
             raise Broken(f"has its unique key after its start: {message.name}")
     _check_revoked(world, found.entries)
     _check_strikes(world, found.entries)
-    died = world.names(world.queue.keys.dead)  # a claim reaps, too
+    died = world.look().dead  # a claim reaps, too
     in_line = [message for message in in_line if message.name not in died]
     _check_order(in_line, given)
     if limit == ALL and free is None and not found.more:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-import redis
-
 from proof.broken import Broken
 from proof.messages import claiming, consuming, producing
 from proof.messages.places import check_nothing_left
 from proof.messages.world import Setting, World
 from proof.met import Met
 from proof.plan import Failure, Plan, Step, shrunk
+from proof.quick_redis import QuickRedis
 
 Verb = Callable[[World, random.Random], None]
 
@@ -83,7 +82,7 @@ class Player:
         met: what all histories of the run came by.
     """
 
-    def __init__(self, client: redis.Redis, met: Met) -> None:
+    def __init__(self, client: QuickRedis, met: Met) -> None:
         self.client, self.met = client, met
         self.verbs = 0
 
@@ -101,10 +100,11 @@ class Player:
     def _act(self, world: World, step: Step) -> None:
         self.verbs += 1
         before, now_ms = claiming.line(world), world.now_ms
+        world.has_rung = False
         VERBS[step.verb][0](world, random.Random(step.number))
         world.check()
         come = [message.name for message in claiming.line(world) if message not in before]
-        is_heard = world.now_ms > now_ms or step.verb in UNHEARD or world.seen.has_rung
+        is_heard = world.now_ms > now_ms or step.verb in UNHEARD or world.has_rung
         if come and not is_heard:
             raise Broken(f"nobody is woken: for {come}")
 

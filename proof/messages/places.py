@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, NamedTuple
 
 import redis
+from redis.exceptions import NoScriptError
 
 from delayhub.engine import DelayQueue
 from proof.broken import Broken
 from proof.virtual_time import CLOCK
 
-#: What is wrong with the places of a queue's messages (nothing, most often), which are dead, whether the bell has rung,
-#: which is silent from then on, and what claims had to put right: one call, as calls are most of what a history costs.
+#: What is wrong with the places of a queue's messages (nothing, most often), which are leased, which are dead, whether
+#: the bell has rung, which is silent from then on, and what claims had to put right: one call, as calls are most of
+#: what a history costs.
 _LOOK = """
 local q, seen, wrong = KEYS[1], {}, {}
 local sets = {q .. ':waiting', q .. ':leased', q .. ':dead'}
@@ -31,8 +34,10 @@ for _, id in ipairs(redis.call('HKEYS', q .. ':payload')) do
   seen[id] = nil
 end
 for id, key in pairs(seen) do wrong[#wrong + 1] = id .. ' without a payload: in ' .. key end
-return {wrong, redis.call('ZRANGE', q .. ':dead', 0, -1), redis.call('DEL', KEYS[2]), redis.call('HGETALL', KEYS[3])}
+return {wrong, redis.call('ZRANGE', q .. ':leased', 0, -1), redis.call('ZRANGE', q .. ':dead', 0, -1),
+  redis.call('DEL', KEYS[2]), redis.call('HGETALL', KEYS[3])}
 """
+_SHA = hashlib.sha1(_LOOK.encode()).hexdigest()
 
 #: What an empty queue may keep: limits, who is revoked, whose key is taken for a time, and its lane's own keys.
 STAYS = (
@@ -41,26 +46,32 @@ STAYS = (
 
 
 class Look(NamedTuple):
-    """What a look at the queue has found: names of dead messages, and whether the bell has rung since the last look."""
+    """What a look at the queue has found: names of leased and dead messages, whether the bell has rung since the last
+    look, and what is wrong: a message in two places, or with a place or a payload alone, or what a claim put right.
+    """
 
+    leased: frozenset[str]
     dead: frozenset[str]
     has_rung: bool
+    wrong: str
 
 
 def look(queue: DelayQueue) -> Look:
-    """What there is to know of a queue after a verb.
-
-    Raises:
-        Broken: a message is in two places, or has a place or a payload alone; or a claim had to put something right.
-    """
+    """What there is to know of a queue after a verb."""
     keys = [queue.keys.base, queue.lane_keys.wake, queue.keys.healed]
-    found: Any = queue.client.eval(_LOOK, len(keys), *keys)
-    wrong, dead, has_rung, healed = found
-    if wrong:
-        raise Broken("; ".join(text.decode() for text in wrong[:3]))
-    if healed:
-        raise Broken(f"put right what nothing of this release leaves behind: {b' '.join(healed).decode()}")
-    return Look(frozenset(name.decode() for name in dead), bool(has_rung))
+    try:
+        found: Any = queue.client.evalsha(_SHA, len(keys), *keys)
+    except NoScriptError:
+        found = queue.client.eval(_LOOK, len(keys), *keys)
+    complaints, leased, dead, has_rung, healed = found
+    wrong = "; ".join(text.decode() for text in complaints[:3])
+    if healed and not wrong:
+        wrong = f"put right what nothing of this release leaves behind: {b' '.join(healed).decode()}"
+    return Look(_names(leased), _names(dead), bool(has_rung), wrong)
+
+
+def _names(found: list[bytes]) -> frozenset[str]:
+    return frozenset(name.decode() for name in found)
 
 
 def check_nothing_left(client: redis.Redis) -> None:

@@ -142,7 +142,7 @@ def reschedule(world: World, chance: random.Random) -> None:
     if message is None:
         return
     due = world.now_ms + chance.choice([0, 100, 9000])
-    leased, dead = world.names(world.queue.keys.leased), world.names(world.queue.keys.dead)
+    leased, dead = world.look().leased, world.look().dead
     (outcome,) = world.queue.reschedule([message.base], due_ms=due)
     world.tell(f"move {message.base} to {due - world.now_ms} ms from now: {outcome}")
     if outcome == "moved":
@@ -162,9 +162,9 @@ def reschedule(world: World, chance: random.Random) -> None:
 def redrive(world: World, chance: random.Random) -> None:
     """Revives dead messages."""
     del chance
-    before = world.names(world.queue.keys.dead)
+    before = world.look().dead
     revived = world.queue.redrive()
-    now_dead = world.names(world.queue.keys.dead)
+    now_dead = world.look().dead
     if len(before - now_dead) != revived:
         raise Broken(f"redrive says {revived} where {len(before - now_dead)} live again")
     for name in before - now_dead:

@@ -6,15 +6,14 @@ import copy
 import random
 from dataclasses import dataclass
 
-import redis
-
 from delayhub.engine import DelayQueue, EngineOptions, Lease
 from delayhub.engine.limits import SET, SET_AT_ONCE, Limit, set_limits
 from proof.broken import Broken
 from proof.messages.ledger import Grant, Ledger, Message, State
-from proof.messages.places import look
+from proof.messages.places import Look, look
 from proof.messages.sometimes import Sometimes
 from proof.met import Met
+from proof.quick_redis import QuickRedis
 from proof.snapshot import Snapshot, go_back, snapshot
 from proof.virtual_time import VirtualTime
 
@@ -70,7 +69,7 @@ class World:
         met: what the run has come by.
     """
 
-    def __init__(self, client: redis.Redis, setting: Setting, met: Met) -> None:
+    def __init__(self, client: QuickRedis, setting: Setting, met: Met) -> None:
         client.flushall()
         self.client, self.setting, self.met = client, setting, met
         self.time = VirtualTime(client)
@@ -83,6 +82,9 @@ class World:
         self.at_once: dict[str, int] = {}
         self.of_each_key: dict[str, int] = {}
         self.story: list[str] = []
+        self._seen_at = -1
+        #: Whether the bell has rung since that was last made False.
+        self.has_rung = False
         if setting.has_rates:
             self.set_rates(INTERVALS_MS)
         if setting.has_at_once:
@@ -129,19 +131,24 @@ class World:
         grant = message.grant if message else None
         return message if grant and (grant.consumer, grant.token) == (held.consumer, held.token) else None
 
-    def names(self, key: str) -> set[str]:
-        """The messages in one of the queue's sets."""
-        return {name.decode() for name in self.client.zrange(key, 0, -1)}
-
     def has_key(self, message: Message) -> bool:
         """Whether the message's unique key is its own, by what Redis keeps."""
         assert message.unique is not None
         holder = self.client.hget(self.queue.keys.unique, f"key:{message.unique.key}")
         return holder is not None and holder.decode() == message.name
 
+    def look(self) -> Look:
+        """What there is to know of the queue now; it looks where anything was sent since the last time."""
+        if self.client.sent != self._seen_at:
+            self.seen = look(self.queue)
+            self._seen_at = self.client.sent
+            self.has_rung |= self.seen.has_rung
+        return self.seen
+
     def check(self) -> None:
-        """Raises Broken where :func:`look` does; the next verb begins with what it saw."""
-        self.seen = look(self.queue)
+        """Raises Broken where something is wrong with the places of messages; the next verb begins with what it saw."""
+        if wrong := self.look().wrong:
+            raise Broken(wrong)
 
     # ------------------------------------------------------------ Redis goes back
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import redis
 
+from delayhub.local.redis_server import RedisServer
 from proof.messages.history import Player, drawn
 from proof.messages.mutants import MUTANTS
 from proof.messages.sometimes import Sometimes
 from proof.met import Met
+from proof.quick_redis import QuickRedis
 from proof.virtual_time import virtual_time
 from tests.property_sizes import examples
 
@@ -22,10 +26,17 @@ FEW = [
 ]
 
 
-def test_histories_keep_all_laws(redis_client: redis.Redis) -> None:
+@pytest.fixture
+def client(redis_server: RedisServer, redis_client: redis.Redis) -> Iterator[QuickRedis]:
+    """A quick client of the server of ``redis_client``."""
+    with QuickRedis(redis_server.port) as made:
+        yield made
+
+
+def test_histories_keep_all_laws(client: QuickRedis) -> None:
     met = Met(Sometimes)
     with virtual_time():
-        player = Player(redis_client, met)
+        player = Player(client, met)
         failures = [failure for seed in range(examples(250)) if (failure := player.play(drawn(seed)))]
 
     assert [(failure.plan.seed, str(failure.broken)) for failure in failures] == []
@@ -34,11 +45,11 @@ def test_histories_keep_all_laws(redis_client: redis.Redis) -> None:
 
 @pytest.mark.heals  # what the mistakes leave behind
 @pytest.mark.parametrize("name", FEW)
-def test_a_mistake_in_the_scripts_is_caught_and_told_in_few_lines(redis_client: redis.Redis, name: str) -> None:
+def test_a_mistake_in_the_scripts_is_caught_and_told_in_few_lines(client: QuickRedis, name: str) -> None:
     (mutant,) = [mutant for mutant in MUTANTS if mutant.name == name]
 
     with virtual_time(mutant.change):
-        player = Player(redis_client, Met(Sometimes))
+        player = Player(client, Met(Sometimes))
         failure = next(failure for seed in range(200) if (failure := player.play(drawn(seed))))
         shortest = player.shrink(failure)
 
@@ -46,11 +57,11 @@ def test_a_mistake_in_the_scripts_is_caught_and_told_in_few_lines(redis_client: 
     assert len(shortest.story) < 15, "\n".join(shortest.story)
 
 
-def test_a_history_is_the_same_each_time(redis_client: redis.Redis) -> None:
+def test_a_history_is_the_same_each_time(client: QuickRedis) -> None:
     (mutant,) = [mutant for mutant in MUTANTS if mutant.name == "a claim comes one ms early"]
 
     with virtual_time(mutant.change):
-        player = Player(redis_client, Met(Sometimes))
+        player = Player(client, Met(Sometimes))
         stories = [failure.story for _ in range(2) if (failure := player.play(drawn(1)))]
 
     assert len(stories) == 2
