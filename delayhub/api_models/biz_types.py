@@ -10,7 +10,7 @@ from uuid import UUID
 
 Target = Literal["http", "celery", "pull"]
 Method = Literal["POST", "PUT", "PATCH"]
-Auth = Literal["none", "basic", "bearer"]
+Auth = Literal["none", "basic", "bearer", "oauth2", "oauth2_form"]
 Backoff = Literal["fixed", "linear", "exponential", "list"]
 Guarantee = Literal["at_least_once", "at_most_once"]
 OneLive = Literal["any", "refuse", "answer", "replace"]
@@ -37,6 +37,12 @@ class BizTypeFields(TypedDict, total=False):
     #: Extra headers, a JSON object of strings.
     headers: Mapping[str, str]
     auth: Auth
+    #: Where OAuth2 access tokens are asked for.
+    token_url: str
+    #: Who asks for them.
+    client_id: str
+    #: What else is asked, a JSON object of texts: ``{"scope": "orders"}``.
+    token_fields: Mapping[str, str]
     #: The Celery task to run.
     task_name: str
     #: Its queue; empty for the task's own.
@@ -91,7 +97,7 @@ class BizTypeFields(TypedDict, total=False):
     lane: str
     #: JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them.
     masked_fields: Sequence[str]
-    #: ``user:password`` for Basic, the token for Bearer. It is stored encrypted and never shown.
+    #: ``user:password`` for Basic, the token for Bearer, the client's secret for OAuth2. It is never shown.
     auth_secret: str
 
 
@@ -114,6 +120,12 @@ class BizType:
     #: Extra headers, a JSON object of strings. None: this key may not see it.
     headers: Mapping[str, str] | None
     auth: Auth
+    #: Where OAuth2 access tokens are asked for. None: this key may not see it.
+    token_url: str | None
+    #: Who asks for them.
+    client_id: str
+    #: What else is asked, a JSON object of texts. None: this key may not see it.
+    token_fields: Mapping[str, str] | None
     #: The Celery task to run.
     task_name: str
     #: Its queue; empty for the task's own.

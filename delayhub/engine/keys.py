@@ -199,6 +199,16 @@ class QueueKeys:
         'STRING ``"open:<until ms>:<host>"`` or ``"healed:<since ms>:<host>"``: its receiver failed. It expires.',
     )
 
+    token_breaker = Part(
+        ":token_breaker",
+        "STRING as ``breaker``, with the host of the token server, a blank and a reason: it gave no access token.",
+    )
+    access_token = Part(
+        ":access_token",
+        "STRING, encrypted JSON: the access token of the biz type, or why there is none. It expires as that does.",
+    )
+    token_lock = Part(":token_lock", "STRING with an end: a process asks for that access token at this moment.")
+
     def flow_key(self, key: str) -> QueueKeys:
         """ZSETs as the queue's, for the timers of one flow key, and STRING ``tat``: its next permit, in µs."""
         return QueueKeys(self.base + BY_NAME["KEY"] + key)

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Sum
 
-from tasksapp.biz_types.breaker import callback_host
+from tasksapp.biz_types.breaker import Breaker, callback_host, token_host
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.holds import open_breakers
 from tasksapp.conf import options
@@ -133,15 +133,17 @@ def biz_type_judgement(work: AlertWork, *, now: datetime, using: str) -> Judgeme
         found = _dying(biz_types, counts, now=now, using=using)
         if breakers is not None:
             open_now = [biz_type for biz_type in biz_types if not biz_type.is_shut(now=now)]
-            found += [_down(biz_type) for biz_type in open_now if biz_type.queue in breakers]
+            found += [_down(each, breakers[each.queue]) for each in open_now if each.queue in breakers]
             reached = [biz_type for biz_type in open_now if biz_type.queue not in breakers]
             found += _blocked(reached, now=now, using=using)
             found += _overdue(reached, counts, now=now, using=using)
     return Judgement(conditions=found, kinds=frozenset(kinds))
 
 
-def _down(biz_type: BizType) -> Condition:
+def _down(biz_type: BizType, breaker: Breaker) -> Condition:
     facts = {"biz_type": biz_type.label, "host": callback_host(biz_type)}
+    if breaker.no_token:
+        facts |= {"host": token_host(biz_type), "no_token": breaker.no_token}
     return Condition(kind=AlertKind.BREAKER_OPEN, biz_type_id=biz_type.pk, facts=facts, confirm=_AT_ONCE)
 
 

@@ -74,7 +74,7 @@ def prepare(biz_type: BizType, given: Mapping[str, Any], *, auth_secret: str) ->
     """Gives the biz type those values, without storing it; gives back what has changed by it. Raises InvalidBizType."""
     before = _copy(biz_type)
     changed = define(biz_type, given)
-    concerns_credentials = auth_secret or not given.keys().isdisjoint({"auth", "url"})
+    concerns_credentials = auth_secret or not given.keys().isdisjoint({"auth", "url", "token_url"})
     if concerns_credentials and (complaint := credentials_complaint(before, biz_type, typed=auth_secret)):
         raise InvalidBizType([Fault("auth_secret", "invalid", f"auth_secret: {complaint}")])
     forgets = bool(before.auth_secret_sealed) and must_type_credentials(before, biz_type) is not None

@@ -6,10 +6,13 @@ import logging
 import time
 from collections import Counter
 
+import redis
+
 from delayhub.clock import moment
 from delayhub.engine import TimerLane
-from tasksapp.biz_types.breaker import CLOSED, Breaker, callback_host, read_breakers
+from tasksapp.biz_types.breaker import Breaker, Breakers, both_breakers, callback_host, token_host
 from tasksapp.biz_types.gates import bring_gates
+from tasksapp.biz_types.token_request import COLUMNS
 from tasksapp.conf import options
 from tasksapp.models import BizType
 from tasksapp.timers.lanes import brisk_lane, tried
@@ -40,7 +43,7 @@ class FailureCounter:
             return None
         return 0 if time.monotonic() < failed_at + options().breaker_seconds else 1
 
-    def record(self, biz_type: BizType, *, failed: int, succeeded: bool, now_ms: int) -> bool:
+    def record(self, biz_type: BizType, *, failed: int, succeeded: bool, now_ms: int, no_token: str = "") -> bool:
         """Counts the outcomes of some callbacks; True where the breaker is open now.
 
         Args:
@@ -48,12 +51,17 @@ class FailureCounter:
             failed: callbacks that found the receiver down.
             succeeded: whether another callback found it up.
             now_ms: Redis' time.
+            no_token: why there is no access token for others; '' where there is one, or none is needed.
         """
         pair = biz_type.queue, callback_host(biz_type)
-        if not failed and not self._in_a_row[pair] and not succeeded:
+        if not failed and not self._in_a_row[pair] and not succeeded and not no_token:
             return False
         lane = brisk_lane(biz_type.lane)
-        breaker = read_breakers(lane, [biz_type]).get(biz_type.queue, CLOSED)
+        breaker, of_token = _read(lane, biz_type)
+        if no_token:
+            return self._lack(biz_type, of_token, no_token, now_ms=now_ms)
+        if of_token.open_until_ms is not None and of_token.open_until_ms <= now_ms:
+            _heal(lane, biz_type, now_ms=now_ms, of_token=True)
         if succeeded:
             self._in_a_row.pop(pair, None)
             self._failed_at.pop(biz_type.queue, None)
@@ -73,35 +81,58 @@ class FailureCounter:
             _open(lane, current, now_ms=now_ms)
         return True
 
+    def _lack(self, biz_type: BizType, of_token: Breaker, no_token: str, *, now_ms: int) -> bool:
+        """Opens the breaker of its token server with the first failure; whether it is open."""
+        current = _row_of(biz_type)
+        if current is None or any(getattr(current, name) != getattr(biz_type, name) for name in COLUMNS):
+            return False  # with what it has now, there may be a token
+        self._failed_at[biz_type.queue] = time.monotonic()
+        if of_token.open_until_ms is None or of_token.open_until_ms <= now_ms:
+            _open(brisk_lane(biz_type.lane), current, now_ms=now_ms, no_token=no_token)
+        return True
+
+
+def _read(lane: TimerLane, biz_type: BizType) -> Breakers:
+    """Both breakers of the biz type; closed ones where Redis does not answer."""
+    try:
+        return both_breakers(lane, [biz_type])[biz_type.queue]
+    except (redis.RedisError, OSError):
+        return Breakers()
+
 
 def _row_of(biz_type: BizType) -> BizType | None:
     """The biz type as it is stored now, whose limits its gate has; None where it was deleted."""
     return BizType.objects.using(biz_type._state.db).filter(pk=biz_type.pk).first()
 
 
-def _open(lane: TimerLane, biz_type: BizType, *, now_ms: int) -> None:
+def _open(lane: TimerLane, biz_type: BizType, *, now_ms: int, no_token: str = "") -> None:
     pause_ms = int(options().breaker_seconds * 1000)
     breaker = Breaker(open_until_ms=now_ms + pause_ms)
 
     def act() -> bool:
-        key = lane.keys.queue(biz_type.queue).breaker
-        lane.client.set(key, f"open:{breaker.open_until_ms}:{callback_host(biz_type)}", px=pause_ms * FORGET_PAUSES)
+        keys, whose = lane.keys.queue(biz_type.queue), callback_host(biz_type)
+        key = keys.token_breaker if no_token else keys.breaker
+        if no_token:
+            whose = f"{token_host(biz_type)} {no_token}"
+        lane.client.set(key, f"open:{breaker.open_until_ms}:{whose}", px=pause_ms * FORGET_PAUSES)
         bring_gates([biz_type], now=moment(now_ms), lanes=brisk_lane)
         return True
 
     if tried(act, action="break"):
-        extra = {"action": "break", "biz_type": biz_type.label}
-        logger.warning("the receiver of %s is down, trying again in %d s", biz_type.label, pause_ms / 1000, extra=extra)
+        extra, why = {"action": "break", "biz_type": biz_type.label}, no_token or "the receiver is down"
+        logger.warning("jobs of %s wait: %s; trying again in %d s", biz_type.label, why, pause_ms / 1000, extra=extra)
 
 
-def _heal(lane: TimerLane, biz_type: BizType, *, now_ms: int) -> None:
+def _heal(lane: TimerLane, biz_type: BizType, *, now_ms: int, of_token: bool = False) -> None:
     def act() -> bool:
-        key = lane.keys.queue(biz_type.queue).breaker
-        lane.client.set(key, f"healed:{now_ms}:{callback_host(biz_type)}", px=HEALED_MS)
+        keys, host = lane.keys.queue(biz_type.queue), callback_host(biz_type)
+        key = keys.token_breaker if of_token else keys.breaker
+        lane.client.set(key, f"healed:{now_ms}:{token_host(biz_type) if of_token else host}", px=HEALED_MS)
         current = _row_of(biz_type)
         bring_gates([current] if current else [], now=moment(now_ms), lanes=brisk_lane)
         return True
 
     if tried(act, action="heal"):
         extra = {"action": "heal", "biz_type": biz_type.label}
-        logger.info("the receiver of %s is up again", biz_type.label, extra=extra)
+        what = "there are access tokens for %s again" if of_token else "the receiver of %s is up again"
+        logger.info(what, biz_type.label, extra=extra)

@@ -41,7 +41,7 @@ def holds(biz_types: Iterable[BizType], *, now: datetime) -> dict[str, str]:
                 if biz_type.waits_for_redis:
                     found[biz_type.queue] = _why_waiting(biz_type)
             elif (breaker := breakers.get(biz_type.queue)) and breaker.open_until_ms is not None:
-                found[biz_type.queue] = _why_broken(biz_type, breaker.open_until_ms, now_ms=due_ms(now))
+                found[biz_type.queue] = _why_broken(biz_type, breaker, now_ms=due_ms(now))
     return found
 
 
@@ -95,9 +95,13 @@ def pause_sentence(biz_type: BizType) -> str:
     return _("%(biz_type)s is paused until %(time)s") % values
 
 
-def _why_broken(biz_type: BizType, open_until_ms: int, *, now_ms: int) -> str:
-    wait = ceil((open_until_ms - now_ms) / 1000)
-    values = {"biz_type": biz_type.label, "seconds": wait}
+def _why_broken(biz_type: BizType, breaker: Breaker, *, now_ms: int) -> str:
+    wait = ceil(((breaker.open_until_ms or 0) - now_ms) / 1000)
+    values = {"biz_type": biz_type.label, "seconds": wait, "reason": breaker.no_token}
+    if breaker.no_token:
+        if wait > 0:
+            return _("jobs of %(biz_type)s wait for a token: %(reason)s; the next try is in %(seconds)s s") % values
+        return _("jobs of %(biz_type)s wait for a token: %(reason)s; one job at a time tries it") % values
     if wait > 0:
         return (
             _("the receiver of %(biz_type)s is down (its breaker is open), the next try is in %(seconds)s s") % values

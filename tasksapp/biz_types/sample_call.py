@@ -12,16 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from threading import BoundedSemaphore
+from typing import TYPE_CHECKING
 
 from django.db import router
 from django.utils import timezone
 
+from delayhub.clock import SystemClock
 from delayhub.failure_limit import FailureLimit
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.biz_types.masked_fields import masks_of
 from tasksapp.biz_types.target import target_of
+from tasksapp.biz_types.token_share import RedisTokenShare
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.callback import Target
@@ -30,6 +33,9 @@ from tasksapp.delivery.sent_request import SentRequest
 from tasksapp.delivery.single_callback import send_single
 from tasksapp.models import AuditEntry, BizType
 from tasksapp.models.job_id import new_job_id
+
+if TYPE_CHECKING:
+    from tasksapp.delivery.token_keeper import TokenKeeper
 
 #: A sample call waits no longer, whatever the biz type's timeout is: a person and a thread of the web server wait too.
 LONGEST_SECONDS = 20.0
@@ -144,8 +150,17 @@ async def _send(target: Target, body: str) -> SampleAnswer:
         guard=guard,
         response_bytes=now.response_bytes,
         is_test=True,
+        make_tokens=_tokens if target.grant else None,
     )
     return _answer(result, address=guard.verdict)
+
+
+def _tokens() -> TokenKeeper:
+    """Keeps the token of one call; it asks its server, whatever was heard of that lately."""
+    from tasksapp.delivery.token_keeper import TokenKeeper  # noqa: PLC0415  it loads aiohttp, which few processes need
+
+    clock, guard = SystemClock(), AddressGuard(options().allowed_networks)
+    return TokenKeeper(guard=guard, clock=clock, share=RedisTokenShare(clock), hold_seconds=0.0, insists=True)
 
 
 def _answer(result: CallbackResult, *, address: AddressVerdict) -> SampleAnswer:

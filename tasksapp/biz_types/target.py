@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from tasksapp.biz_types.validation import origin_of
+from tasksapp.biz_types.token_request import grant_of, origin_of
 from tasksapp.delivery.callback import Target
 from tasksapp.delivery.host_patterns import may_lead_to
 from tasksapp.delivery.own_request import OwnRequest, read_own_request
@@ -62,6 +62,7 @@ def _target(edit: _Edit, rotating: bool, keys_rotating: bool) -> Target:
         headers=tuple(biz_type.headers.items()),
         unshown=frozenset(name.lower() for name in biz_type.headers),
         authorization=_authorization(biz_type),
+        grant=grant_of(biz_type),
         secrets=tuple(secret for secret in secrets if secret),
         private_keys=tuple(key for key in keys if key),
         timeout_seconds=biz_type.timeout_seconds,
@@ -102,7 +103,8 @@ def own_target(target: Target, request: str, *, hosts: str) -> Target:
         return replace(target, url=own.url, host=urlsplit(own.url).netloc, refusal=refusal, is_elsewhere=True)
     is_same = origin_of(url) == origin_of(target.url)
     headers = _headers(target, own, origin=origin_of(url))
-    authorization = headers.pop(_AUTHORIZATION, ("", target.authorization if is_same else ""))[1]
+    given = headers.pop(_AUTHORIZATION, ("", ""))[1]
+    carries_usual = is_same and not given
     return replace(
         target,
         url=url,
@@ -111,7 +113,8 @@ def own_target(target: Target, request: str, *, hosts: str) -> Target:
         # Those of the job are shown by their names, as the job itself shows them.
         unshown=target.unshown - {name.lower() for name in own.headers},
         content_type=own.content_type or target.content_type,
-        authorization=authorization,
+        authorization=target.authorization if carries_usual else given,
+        grant=target.grant if carries_usual else None,
         # The lease of its claim is as long as the biz type's timeout asks for.
         timeout_seconds=min(own.timeout_seconds or target.timeout_seconds, target.timeout_seconds),
         is_elsewhere=not is_same,

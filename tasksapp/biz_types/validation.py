@@ -16,10 +16,11 @@ from tasksapp.biz_types.allowed_tasks import attempts_complaint, queue_complaint
 from tasksapp.biz_types.follow_ups import follow_up_loop
 from tasksapp.biz_types.masked_fields import pointer_complaint
 from tasksapp.biz_types.owner_webhook import owner_webhook
+from tasksapp.biz_types.token_request import origin_of, token_complaints
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.host_patterns import host_patterns
-from tasksapp.delivery.request_url import BadUrl, request_url
+from tasksapp.delivery.request_url import BadUrl
 from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.models.code import is_code
 
@@ -148,9 +149,10 @@ def auth_complaint(auth: str, secret: str) -> str | None:
         return too_long % {"most": LONGEST_SECRET, "number": len(secret)}
     if auth == BizType.Auth.BEARER and not _TOKEN.match(secret):
         return _("The token may hold letters, digits and other signs of ASCII, and no blanks.")
-    if auth == BizType.Auth.BASIC and (":" not in secret or _CONTROL.search(secret)):
+    is_basic, is_one_line = auth == BizType.Auth.BASIC, not _CONTROL.search(secret)
+    if is_basic and not (is_one_line and ":" in secret):
         return _("Write user:password, in one line.")
-    return None
+    return None if is_one_line else _("Write the client's secret, in one line.")
 
 
 def must_type_credentials(before: BizType, after: BizType) -> str | None:
@@ -160,6 +162,8 @@ def must_type_credentials(before: BizType, after: BizType) -> str | None:
     """
     if origin_of(before.url) != origin_of(after.url):
         return _("The address leads to another host, port or scheme: type the credentials for it.")
+    if before.token_url != after.token_url:
+        return _("The token server has another address: type the client's secret for it.")
     if before.auth != after.auth:
         return _("The credentials were for another kind of authorization: type those for this one.")
     return None
@@ -176,14 +180,6 @@ def credentials_complaint(before: BizType, after: BizType, *, typed: str) -> str
     if typed or not before.auth_secret_sealed:
         return auth_complaint(after.auth, typed)
     return None if after.auth == BizType.Auth.NONE else must_type_credentials(before, after)
-
-
-def origin_of(url: str) -> str:
-    """Scheme, host and port of a URL; the text itself where it is none."""
-    try:
-        return str(request_url(url).origin())
-    except BadUrl:
-        return url
 
 
 def _about_target(biz_type: BizType) -> dict[str, str]:
@@ -222,7 +218,7 @@ def _about_address(biz_type: BizType) -> dict[str, str]:
     if not biz_type.url:
         return {"url": _("Give the address that callbacks go to.")}
     message = AddressGuard(options().allowed_networks).complaint(biz_type.url)
-    return {"url": message} if message else _about_hosts(biz_type.url_hosts)
+    return {"url": message} if message else _about_hosts(biz_type.url_hosts) | token_complaints(biz_type)
 
 
 def _about_hosts(hosts: str) -> dict[str, str]:
@@ -262,7 +258,7 @@ def _about_headers(headers: Any) -> str | None:
         return _('This must be a JSON object, such as {"X-Team": "orders"}.')
     for name, value in headers.items():
         if name.lower() in CREDENTIAL_HEADERS:
-            text = _("%(name)s would be stored and shown as it is: choose Basic or Bearer, and use the auth secret.")
+            text = _("%(name)s would be stored and shown as it is: choose an authorization, and use the auth secret.")
             return text % {"name": name}
         if message := header_complaint(name, value):
             return message

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tasksapp.delivery.access_token import Grant
+
 #: The content type of a body that is JSON.
 JSON = "application/json"
 
@@ -22,6 +24,7 @@ class Target:
         unshown: names, in lower case, of those whose values no record keeps: they may be keys.
         content_type: of the bodies.
         authorization: value of the Authorization header; '' for none.
+        grant: what an access token for that header is asked for with; None where none is.
         secrets: signing secrets, all of which sign while one replaces another; none: callbacks are not signed.
         private_keys: keys that sign beside the secrets, by ``v1a``; none costs nothing.
         timeout_seconds: from the first byte of the connection to the last of the response.
@@ -38,6 +41,7 @@ class Target:
     headers: tuple[tuple[str, str], ...] = ()
     content_type: str = JSON
     authorization: str = field(default="", repr=False)
+    grant: Grant | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
     private_keys: tuple[str, ...] = field(default=(), repr=False)
     timeout_seconds: float = 10.0

@@ -52,11 +52,13 @@ class Returned:
         reason: a short sentence.
         after_seconds: how long to wait before it is tried again.
         is_fault: whether something of ours failed, which is counted; not where it only had to wait or was interrupted.
+        lacks_token: whether the reason is that there is no access token, which others of its biz type lack too.
     """
 
     reason: str
     after_seconds: float = 0.0
     is_fault: bool = False
+    lacks_token: bool = False
 
 
 CallbackOutcome = Delivered | Retry | GiveUp | Returned

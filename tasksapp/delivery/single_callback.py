@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from delayhub.clock import SystemClock
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.outcomes import CallbackResult
 
+if TYPE_CHECKING:
+    from tasksapp.delivery.dispatcher import Sends
+    from tasksapp.delivery.token_keeper import TokenKeeper
+
+#: How long such a callback may wait for its access token.
+LONGEST_WAIT_SECONDS = 60.0
+
 
 async def send_single(
-    target: Target, body: bytes, *, message_id: str, guard: AddressGuard, response_bytes: int, is_test: bool = False
+    target: Target,
+    body: bytes,
+    *,
+    message_id: str,
+    guard: AddressGuard,
+    response_bytes: int,
+    is_test: bool = False,
+    make_tokens: Callable[[], TokenKeeper] | None = None,
 ) -> CallbackResult:
     """What became of a callback of no job, due now, sent by a :class:`Sender` of its own; its connections are closed.
 
@@ -20,8 +37,10 @@ async def send_single(
         guard: says which addresses may be connected to.
         response_bytes: how much of a response body is read and kept.
         is_test: whether a person sends it to try the receiver.
+        make_tokens: makes what keeps access tokens, inside the loop; needed where the target asks for one.
     """
     # Here, since aiohttp is a fifth of what django.setup() would cost, and most processes never send.
+    from tasksapp.delivery.authorized_sender import AuthorizedSender  # noqa: PLC0415  seldom needed
     from tasksapp.delivery.sender import Sender  # noqa: PLC0415  seldom needed
 
     clock = SystemClock()
@@ -36,9 +55,11 @@ async def send_single(
         attempt=1,
         max_attempts=1,
         is_test=is_test,
-        lease_ends=clock.monotonic() + target.timeout_seconds,
+        lease_ends=clock.monotonic() + target.timeout_seconds + LONGEST_WAIT_SECONDS,
     )
-    sender = Sender(guard=guard, clock=clock, response_bytes=response_bytes)
+    sender: Sends = Sender(guard=guard, clock=clock, response_bytes=response_bytes)
+    if make_tokens is not None:
+        sender = AuthorizedSender(sender, tokens=make_tokens(), clock=clock)
     try:
         return await sender.send(callback)
     finally:

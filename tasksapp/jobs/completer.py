@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
@@ -49,12 +49,14 @@ class Completion(NamedTuple):
         finished: what its row becomes.
         receiver_is_up: what the attempt says about the receiver, for the breaker; None where it says nothing.
         cancel_others: whether the other live jobs of its business key are cancelled.
+        no_token: why there is no access token for it; '' where that is not why it has ended.
     """
 
     job: RunningJob
     finished: Finished
     receiver_is_up: bool | None = None
     cancel_others: bool = False
+    no_token: str = ""
 
     @property
     def runs_again(self) -> bool:
@@ -112,9 +114,9 @@ class Completer:
         self._worker = worker
         self._using = using
         self._failures = FailureCounter()
-        #: Called with the queue of a biz type whose breaker is open: its callbacks that wait in this process had better
-        #: be given back.
-        self.on_breaker_open: Callable[[str], None] = lambda queue: None
+        #: Called with the queue of a biz type whose breaker is open, and why: its callbacks that wait in this process
+        #: had better be given back.
+        self.on_breaker_open: Callable[[str, str], None] = lambda queue, why: None
 
     def complete(self, completions: Sequence[Completion]) -> set[UUID]:
         """Writes what the jobs become, and sets the timers of those that run again.
@@ -245,14 +247,17 @@ class Completer:
         """Opens the breakers of biz types whose receivers are down, and closes those whose receivers are up again."""
         by_biz_type: dict[int, list[Completion]] = defaultdict(list)
         for completion in completions:
-            if completion.receiver_is_up is not None:
+            if completion.receiver_is_up is not None or completion.no_token:
                 by_biz_type[completion.job.biz_type.id].append(completion)
         for group in by_biz_type.values():
             biz_type = group[0].job.biz_type
-            failed = sum(not completion.receiver_is_up for completion in group)
-            succeeded, now_ms = failed < len(group), self._clock.now_ms()
-            if self._failures.record(biz_type, failed=failed, succeeded=succeeded, now_ms=now_ms):
-                self.on_breaker_open(biz_type.queue)
+            heard = Counter(completion.receiver_is_up for completion in group)
+            no_token = next((completion.no_token for completion in group if completion.no_token), "")
+            now_ms = self._clock.now_ms()
+            if self._failures.record(
+                biz_type, failed=heard[False], succeeded=heard[True] > 0, now_ms=now_ms, no_token=no_token
+            ):
+                self.on_breaker_open(biz_type.queue, no_token or "the receiver is down")
 
     def _release_series(self, completions: Sequence[Completion]) -> list[Timer]:
         """Notes that live jobs of series have ended; gives back the timers of the jobs that waited for it."""
@@ -306,7 +311,7 @@ def _ended(completions: Sequence[Completion], *, now_ms: int) -> Iterator[Ended]
     """The attempts, as the numbers count them."""
     #: Jobs of one claim were claimed at one moment.
     claims: dict[tuple[int, int], int] = {}
-    for job, finished, _, _ in completions:
+    for job, finished, _, _, _ in completions:
         tried = finished.tried
         if tried is not None:
             biz_type_id = job.row.biz_type_id

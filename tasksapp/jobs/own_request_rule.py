@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from django.utils.translation import override
 from yarl import URL
 
-from tasksapp.biz_types.validation import LONGEST_HEADERS, header_complaint, origin_of
+from tasksapp.biz_types.token_request import origin_of
+from tasksapp.biz_types.validation import LONGEST_HEADERS, header_complaint
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.host_patterns import may_lead_to

@@ -136,7 +136,10 @@ BIZ_TYPES = Described("delayhub_biz_types", Kind.GAUGE, "How many biz types ther
 SHUT = Described("delayhub_biz_type_shut", Kind.GAUGE, "1 while the biz type is paused or disabled, else 0.", BIZ_TYPE)
 
 BREAKER_OPEN = Described(
-    "delayhub_breaker_open", Kind.GAUGE, "1 while the breaker is open, since the receiver is down; else 0.", BIZ_TYPE
+    "delayhub_breaker_open",
+    Kind.GAUGE,
+    "1 while the breaker is open, since the receiver is down or a token server gives no token; else 0.",
+    BIZ_TYPE,
 )
 GATE_WAITING = Described(
     "delayhub_gate_waiting", Kind.GAUGE, "Due timers that no worker has taken; the gate may hold them back.", BIZ_TYPE

@@ -94,6 +94,26 @@ class Migration(migrations.Migration):
             name='ordered',
             field=models.CharField(choices=[('no', 'no'), ('dead_blocks', 'yes: a dead one blocks'), ('dead_lets_go', 'yes: a dead one lets go')], db_default='no', default='no', help_text='For jobs created from now on.', max_length=12, verbose_name='in order per flow key'),
         ),
+        migrations.AlterField(
+            model_name='biztype',
+            name='auth',
+            field=models.CharField(choices=[('none', 'none'), ('basic', 'Basic (user:password)'), ('bearer', 'Bearer (token)'), ('oauth2', 'OAuth2 (client credentials)'), ('oauth2_form', 'OAuth2 (client credentials, in the form)')], default='none', max_length=12, verbose_name='auth'),
+        ),
+        migrations.AddField(
+            model_name='biztype',
+            name='token_url',
+            field=models.CharField(blank=True, db_default='', default='', help_text='Where OAuth2 access tokens are asked for.', max_length=2000, verbose_name='token address'),
+        ),
+        migrations.AddField(
+            model_name='biztype',
+            name='client_id',
+            field=models.CharField(blank=True, db_default='', default='', help_text='Who asks for them.', max_length=500, verbose_name='client id'),
+        ),
+        migrations.AddField(
+            model_name='biztype',
+            name='token_fields',
+            field=models.JSONField(blank=True, db_default={}, default=dict, help_text='What else is asked, a JSON object of texts: {"scope": "orders"}.', verbose_name='token fields'),
+        ),
         migrations.AddField(
             model_name='biztype',
             name='masked_fields',

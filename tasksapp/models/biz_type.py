@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from delayhub.secrecy import Secrecy
 from tasksapp.conf import DEFAULT_LANE
+from tasksapp.models.authorization import Authorization
 from tasksapp.models.code import CODE
 from tasksapp.models.columns import LastingFlag, RevisedRows, RowRevision, marked, optional_text
 from tasksapp.models.encrypted_text import SealedText
@@ -25,7 +26,7 @@ UNTIL_RESUMED = datetime(9999, 12, 31, tzinfo=UTC)
 PULL_LANE = "@pull:"
 
 
-class BizType(models.Model):
+class BizType(Authorization):
     """The kind of job: where its jobs go, how often they are tried, and how fast."""
 
     class Target(models.TextChoices):
@@ -37,11 +38,6 @@ class BizType(models.Model):
         POST = "POST", "POST"
         PUT = "PUT", "PUT"
         PATCH = "PATCH", "PATCH"
-
-    class Auth(models.TextChoices):
-        NONE = "none", _("none")
-        BASIC = "basic", _("Basic (user:password)")
-        BEARER = "bearer", _("Bearer (token)")
 
     class Backoff(models.TextChoices):
         FIXED = "fixed", _("fixed")
@@ -133,9 +129,6 @@ class BizType(models.Model):
             _("headers"), default=dict, blank=True, help_text=_("Extra headers, a JSON object of strings.")
         ),
     )
-    auth = models.CharField(_("auth"), max_length=10, choices=Auth, default=Auth.NONE)
-    auth_secret_sealed = marked(Secrecy.SECRET, models.TextField(_("auth secret"), blank=True, editable=False))
-    auth_secret = SealedText("auth_secret_sealed")
     task_name = models.CharField(_("task name"), max_length=250, blank=True, help_text=_("The Celery task to run."))
     task_queue = models.CharField(
         _("task queue"), max_length=200, blank=True, help_text=_("Its queue; empty for the task's own.")

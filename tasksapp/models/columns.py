@@ -99,7 +99,8 @@ def marked_columns(model: type[models.Model]) -> dict[str, Secrecy]:
 
 def sealed_texts(model: type[models.Model]) -> dict[str, str]:
     """The names of a model's sealed texts, each with that of the column that holds it."""
-    return {name: text.field for name, text in vars(model).items() if isinstance(text, SealedText)}
+    every = {name: text for owner in model.__mro__ for name, text in vars(owner).items()}
+    return {name: text.field for name, text in every.items() if isinstance(text, SealedText)}
 
 
 @cache

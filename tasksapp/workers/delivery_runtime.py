@@ -7,18 +7,20 @@ import os
 import socket
 import sys
 import threading
-from functools import partial
 from typing import NamedTuple
 
 from django.db import Error, router
 
 from delayhub.telemetry import tracing
+from tasksapp.biz_types.token_share import RedisTokenShare
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
+from tasksapp.delivery.authorized_sender import AuthorizedSender
 from tasksapp.delivery.dispatcher import Dispatcher, Sends
 from tasksapp.delivery.fair_queue import Caps
 from tasksapp.delivery.outcome_writer import OutcomeWriter
 from tasksapp.delivery.sender import Sender
+from tasksapp.delivery.token_keeper import TokenKeeper
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer
 from tasksapp.models import Job
@@ -62,7 +64,7 @@ class DeliveryRuntime:
             caps=Caps(process=now.dispatcher_concurrency, biz_type=now.biz_type_concurrency, host=now.host_concurrency),
             clock=self.clock,
         )
-        self.completer.on_breaker_open = partial(self.dispatcher.give_back, reason="the receiver is down")
+        self.completer.on_breaker_open = self.dispatcher.give_back
         self.dispatcher.start()
         if sys.getswitchinterval() == PYTHONS_OWN:  # else the site has chosen
             sys.setswitchinterval(SWITCH_SECONDS)
@@ -81,10 +83,10 @@ class DeliveryRuntime:
         self.dispatcher.stop(drain_seconds=drain_seconds)
 
     def _make_sender(self) -> Sends:
-        sender = Sender(
-            guard=AddressGuard(options().allowed_networks),
-            clock=self.clock,
-            response_bytes=options().response_bytes,
+        now, clock, guard = options(), self.clock, AddressGuard(options().allowed_networks)
+        tokens = TokenKeeper(guard=guard, clock=clock, share=RedisTokenShare(clock), hold_seconds=now.breaker_seconds)
+        sender = AuthorizedSender(
+            Sender(guard=guard, clock=clock, response_bytes=now.response_bytes), tokens=tokens, clock=clock
         )
         # Whether the process traces is asked at each callback: a worker's child may set that up later than this.
         return TracedSender(sender) if tracing.is_installed() else sender

@@ -136,6 +136,7 @@ def _completion(result: CallbackResult, *, now: datetime) -> Completion:
         _finished(job, result, now=now),
         None if is_silent else not result.receiver_is_down,
         isinstance(outcome, Delivered) and outcome.cancel_others,
+        outcome.reason if isinstance(outcome, Returned) and outcome.lacks_token else "",
     )
 
 

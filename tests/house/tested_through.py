@@ -11,6 +11,10 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/biz_types/test_gates.py",
         "the loader reads there what is stored, and writes what differs",
     ),
+    "tasksapp/models/authorization.py": (
+        "tests/unit/tasksapp/biz_types/test_token_request.py",
+        "its columns are what is asked there",
+    ),
     "tasksapp/biz_types/failure_counter.py": (
         "tests/integration/tasksapp/biz_types/test_breaker.py",
         "it is what opens and heals breakers",

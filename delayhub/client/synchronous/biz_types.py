@@ -130,10 +130,36 @@ class BizTypes:
         """Signs callbacks by no key any more, and deletes them; the signing secret goes on."""
         return self._connection.post(KeyPairs, f"{_path(code)}/key-pairs/retire")
 
-    def set_credentials(self, code: str, auth: Auth, *, auth_secret: str | None = None) -> BizType:
-        """Sets how callbacks are authorized; ``none`` deletes the stored credentials."""
-        body = given(auth=auth, auth_secret=auth_secret)
+    def set_credentials(
+        self,
+        code: str,
+        auth: Auth,
+        *,
+        auth_secret: str | None = None,
+        token_url: str | None = None,
+        client_id: str | None = None,
+        token_fields: Mapping[str, str] | None = None,
+    ) -> BizType:
+        """Sets how callbacks are authorized; ``none`` deletes the stored credentials.
+
+        Args:
+            code: the biz type's.
+            auth: how.
+            auth_secret: ``user:password``, the token, or the client's secret.
+            token_url: where OAuth2 access tokens are asked for; what is left out stays.
+            client_id: who asks for them.
+            token_fields: what else is asked, such as the scope.
+        """
+        body = given(
+            auth=auth, auth_secret=auth_secret, token_url=token_url, client_id=client_id, token_fields=token_fields
+        )
         request = Request("PUT", f"{_path(code)}/credentials", body=body, repeatable=True)
+        return self._connection.one(BizType, request)
+
+    def set_certificate(self, code: str, *, certificate: str = "", private_key: str = "") -> BizType:
+        """Shows receivers that certificate, where they ask for one: both are PEM; with neither they are shown none."""
+        body = given(certificate=certificate, private_key=private_key)
+        request = Request("PUT", f"{_path(code)}/certificate", body=body, repeatable=True)
         return self._connection.one(BizType, request)
 
     def test(self, code: str, *, body: Any = None) -> TestCall:

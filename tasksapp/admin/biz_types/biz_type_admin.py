@@ -23,7 +23,7 @@ from tasksapp.admin.biz_types.now import Now
 from tasksapp.admin.biz_types.pause import Pausing
 from tasksapp.admin.biz_types.retry_drawing import schedule_context
 from tasksapp.admin.biz_types.secrets_page import Secrets
-from tasksapp.admin.biz_types.tabs import ALL, FORMS, NEW, NOT_PULLED, TAB, fieldsets_of, tab_of
+from tasksapp.admin.biz_types.tabs import ALL, FORMS, NEW, NOT_PULLED, TAB, TOKEN, fieldsets_of, tab_of
 from tasksapp.admin.biz_types.test_call import SampleCalls
 from tasksapp.admin.biz_types.what_if import WhatIf
 from tasksapp.admin.frame.delivery_banner import ShowsDelivery, banner
@@ -94,7 +94,7 @@ class BizTypeAdmin(
         may_change_secrets = self.has_secrets_permission(request)
         left_out = set() if has_tenants() else {"tenant"}
         if obj is None:
-            left_out |= set() if may_change_secrets else {"auth", "auth_secret"}
+            left_out |= set() if may_change_secrets else {"auth", *TOKEN, "auth_secret"}
             return [_without(fieldset, left_out) for fieldset in NEW]
         if obj.is_pulled and tab_of(request) in FORMS:
             left_out |= NOT_PULLED

@@ -44,7 +44,9 @@ class BizTypeForm(StaleForm):
         label=gettext_lazy("Credentials"),
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "class": "vTextField"}),
-        help_text=gettext_lazy("user:password, or the token. They are stored encrypted, and no page shows them."),
+        help_text=gettext_lazy(
+            "user:password, the token, or the client's secret. They are stored encrypted, and no page shows them."
+        ),
     )
 
     #: Whether the person may change secrets; the admin sets it.
@@ -65,6 +67,8 @@ class BizTypeForm(StaleForm):
             "url_hosts": forms.TextInput(attrs=_WIDE),
             "headers": forms.Textarea(attrs={"rows": 3, **_WIDE}),
             "masked_fields": forms.Textarea(attrs={"rows": 2, **_WIDE}),
+            "token_url": forms.TextInput(attrs=_WIDE),
+            "token_fields": forms.Textarea(attrs={"rows": 1, **_WIDE}),
             "backoff_list": forms.Textarea(attrs={"rows": 1, **_WIDE}),
             "permanent_status_codes": forms.Textarea(attrs={"rows": 1, **_WIDE}),
             **{name: UnitInput(unit=unit, step=step) for name, (unit, step) in UNITS.items()},

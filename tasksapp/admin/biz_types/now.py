@@ -29,7 +29,7 @@ from tasksapp.admin.frame.fragments import (
     time_away,
 )
 from tasksapp.admin.frame.job_charts import next_chart, past_chart
-from tasksapp.biz_types.breaker import Breaker, callback_host
+from tasksapp.biz_types.breaker import Breaker, callback_host, token_host
 from tasksapp.biz_types.holds import open_breakers, without_puller
 from tasksapp.jobs.retry_policy import RetryPolicy, schedule_of
 from tasksapp.models import AuditEntry, BizType
@@ -177,6 +177,8 @@ def _facts(biz_type: BizType) -> Iterator[Fact]:
         )
         if biz_type.auth != BizType.Auth.NONE:
             yield Fact(_("Authorization"), str(biz_type.get_auth_display()))
+        if biz_type.asks_for_token:
+            yield Fact(_("Token server"), token_host(biz_type))
         yield Fact(_("Timeout"), duration(seconds=biz_type.timeout_seconds))
     yield Fact(_("If a job keeps failing"), schedule_sentence(schedule_of(RetryPolicy(biz_type=biz_type))))
     yield Fact(_("Limits"), _limits(biz_type))

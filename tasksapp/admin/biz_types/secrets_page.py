@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,10 +18,13 @@ from django.utils.translation import gettext_lazy
 
 from tasksapp.access.actors import Actor
 from tasksapp.admin.biz_types.pages import BizTypePages
-from tasksapp.admin.frame.fields import overlap_field
+from tasksapp.admin.biz_types.tabs import TOKEN
+from tasksapp.admin.biz_types.texts import HELP, LABELS
+from tasksapp.admin.frame.fields import JsonField, overlap_field
 from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import verbs
+from tasksapp.biz_types.token_request import token_complaints
 from tasksapp.biz_types.validation import auth_complaint, secret_complaint
 from tasksapp.models import BizType
 
@@ -88,17 +91,36 @@ class CredentialsForm(forms.Form):
         label=gettext_lazy("Authorization"),
         choices=[choice for choice in BizType.Auth.choices if choice[0] != BizType.Auth.NONE],
     )
+    token_url = forms.CharField(
+        label=LABELS["token_url"], required=False, max_length=2000, help_text=HELP["token_url"]
+    )
+    client_id = forms.CharField(label=LABELS["client_id"], required=False, max_length=500, help_text=HELP["client_id"])
+    token_fields = JsonField(
+        label=LABELS["token_fields"],
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 1, "spellcheck": "false", "class": "delayhub-code"}),
+        help_text=HELP["token_fields"],
+    )
     auth_secret = forms.CharField(
         label=gettext_lazy("Credentials"),
         widget=forms.PasswordInput(attrs=_PASSWORD),
-        help_text=gettext_lazy("user:password for Basic, the token for Bearer. Each callback carries them."),
+        help_text=gettext_lazy(
+            "user:password for Basic, the token for Bearer: each callback carries them. The client's secret for OAuth2:"
+            " the token server gets it, and callbacks carry what that gives."
+        ),
     )
 
     def clean(self) -> dict[str, Any]:
         """The fields; the credentials must fit their kind."""
         cleaned: dict[str, Any] = super().clean() or {}
-        if not self.errors and (complaint := auth_complaint(cleaned["auth"], cleaned["auth_secret"])):
+        if self.errors:
+            return cleaned
+        cleaned["token_fields"] = cleaned["token_fields"] or {}
+        if complaint := auth_complaint(cleaned["auth"], cleaned["auth_secret"]):
             self.add_error("auth_secret", complaint)
+        asked = {name: cleaned[name] for name in ("auth", *TOKEN)}
+        for name, complaint in token_complaints(BizType(**asked)).items():
+            self.add_error(name, complaint)
         return cleaned
 
 
@@ -154,11 +176,11 @@ class Secrets(BizTypePages):
             case "authorize":
                 credentials = CredentialsForm(request.POST)
                 if credentials.is_valid():
-                    _authorize(biz_type, **credentials.cleaned_data, by=by)
+                    _authorize(biz_type, credentials.cleaned_data, by=by)
                     return self._said(request, biz_type, _("Callbacks carry the new credentials."))
                 return self._secrets_page(request, biz_type, credentials=credentials)
             case "unauthorize":
-                _authorize(biz_type, auth=BizType.Auth.NONE, auth_secret="", by=by)
+                _authorize(biz_type, {"auth": BizType.Auth.NONE, "auth_secret": ""}, by=by)
                 return self._said(request, biz_type, _("Callbacks carry no credentials any more."))
         return self._secrets_page(request, biz_type)
 
@@ -189,7 +211,9 @@ class Secrets(BizTypePages):
             "public_keys": verbs.public_keys(biz_type, now=timezone.now()),
             "public_keys_address": self._public_keys_address(request, biz_type),
             "old_key_signs_until": _until(biz_type.previous_key_until, is_there=bool(biz_type.previous_public_key)),
-            "credentials": shown.get("credentials") or CredentialsForm(initial={"auth": biz_type.auth}),
+            "credentials": shown.get("credentials") or CredentialsForm(
+                initial={name: getattr(biz_type, name) for name in ("auth", *TOKEN)}
+            ),
             "is_authorized": biz_type.auth != BizType.Auth.NONE,
             "old_signs_until": _signs_until(biz_type),
         }
@@ -221,9 +245,10 @@ class Secrets(BizTypePages):
         )
 
 
-def _authorize(biz_type: BizType, *, auth: str, auth_secret: str, by: Actor) -> None:
-    biz_type.auth, biz_type.auth_secret = auth, auth_secret
-    verbs.edit(biz_type, {"auth", "auth_secret"}, by=by)
+def _authorize(biz_type: BizType, given: Mapping[str, Any], *, by: Actor) -> None:
+    for name, value in given.items():
+        setattr(biz_type, name, value)
+    verbs.edit(biz_type, given.keys(), by=by)
 
 
 def _signs_until(biz_type: BizType) -> str:

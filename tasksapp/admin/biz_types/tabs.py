@@ -19,6 +19,8 @@ TAB, ALL = "tab", "all"
 Fieldsets = Sequence[tuple[str | Promise | None, dict[str, Any]]]
 
 _TARGET: list[Any] = ["target", "url", "url_hosts", "method", "headers", "timeout_seconds", "task_name", "task_queue"]
+#: What an access token is asked for with, beside the client's secret.
+TOKEN = ("token_url", "client_id", "token_fields")
 _RETRIES: list[Any] = [
     "max_attempts", "max_age", "backoff", "backoff_min_seconds", "backoff_max_seconds", "backoff_factor",
     "backoff_max_doublings", "backoff_list", "jitter", "permanent_status_codes",
@@ -65,7 +67,9 @@ NEW: Fieldsets = [
     (
         gettext_lazy("More about the target"),
         {
-            "fields": ["url_hosts", "method", "headers", "auth", "auth_secret", "timeout_seconds", "task_queue"],
+            "fields": [
+                *("url_hosts", "method", "headers", "auth", *TOKEN, "auth_secret", "timeout_seconds", "task_queue"),
+            ],
             "classes": ["collapse"],
         },
     ),

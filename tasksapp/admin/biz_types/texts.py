@@ -9,6 +9,9 @@ from django.utils.translation import gettext_lazy as _
 LABELS = {
     "headers": _("Extra headers"),
     "auth": _("Authorization"),
+    "token_url": _("Token server"),
+    "client_id": _("Client id"),
+    "token_fields": _("Asked beside it"),
     "timeout_seconds": _("Timeout"),
     "task_name": _("Task"),
     "task_queue": _("Queue"),
@@ -55,6 +58,9 @@ HELP = {
         " is shown them, nor what receivers repeat of them."
     ),
     "auth": _("How the receiver knows that it is you, beside the signature."),
+    "token_url": _("Where access tokens are asked for: https://login.example.com/oauth2/token."),
+    "client_id": _("Who asks, as the token server knows it. Its secret is the credentials."),
+    "token_fields": _('Fields of the request: {"scope": "orders"}. Some servers want an "audience" or a "resource".'),
     "timeout_seconds": _(
         "A callback without a whole answer by then has failed. Of jobs that are pulled: how long a claim lasts, where"
         " its puller says nothing else."

@@ -103,7 +103,7 @@ def time_away(value: datetime, *, now: datetime | None = None) -> str:
     return (_("in %(span)s") if value > now else _("%(span)s ago")) % {"span": span}
 
 
-def flow_state(
+def flow_state(  # noqa: PLR0911  a table of states
     biz_type: BizType,
     breaker: Breaker | None = None,
     *,
@@ -130,6 +130,8 @@ def flow_state(
     if breaker is None or breaker.open_until_ms is None:
         return badge(_("flowing"), "flowing")
     wait = ceil((breaker.open_until_ms - due_ms(now)) / 1000)
+    if breaker.no_token:
+        return badge(_("no access token: %(reason)s") % {"reason": breaker.no_token}, "down")
     if wait > 0:
         return badge(_("receiver down, retry in %(seconds)d s") % {"seconds": wait}, "down")
     return badge(_("receiver down, trying one job at a time"), "down")

@@ -85,7 +85,7 @@ def described_field(name: str, *, is_request: bool) -> serializers.Field[Any, An
 
 
 def _listed(name: str, options: dict[str, Any]) -> serializers.Field[Any, Any, Any, Any]:
-    if name == "headers":
+    if name in ("headers", "token_fields"):
         return serializers.DictField(child=serializers.CharField(allow_blank=True), **options)
     if name == "backoff_list":
         child = serializers.FloatField(min_value=0, max_value=LONGEST_BACKOFF_SECONDS)

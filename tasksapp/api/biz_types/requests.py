@@ -20,7 +20,8 @@ LONGEST_OVERLAP_SECONDS = 2_592_000
 _AUTH_SECRET: dict[str, Any] = {
     "max_length": LONGEST_SECRET,
     "write_only": True,
-    "help_text": "`user:password` for Basic, the token for Bearer. It is stored encrypted and never shown.",
+    "help_text": "`user:password` for Basic, the token for Bearer, the client's secret for OAuth2. It is stored"
+    " encrypted and never shown.",
 }
 
 
@@ -112,6 +113,9 @@ class CredentialsRequestSerializer(CheckedRequest):
 
     auth = serializers.ChoiceField(choices=BizType.Auth.choices)
     auth_secret = serializers.CharField(required=False, allow_blank=True, **_AUTH_SECRET)
+    token_url = described_field("token_url", is_request=True)
+    client_id = described_field("client_id", is_request=True)
+    token_fields = described_field("token_fields", is_request=True)
 
 
 class TestCallRequestSerializer(serializers.Serializer[Any]):

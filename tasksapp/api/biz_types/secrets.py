@@ -24,7 +24,7 @@ from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.problems import Problem, Refused, refused
-from tasksapp.biz_types import verbs
+from tasksapp.biz_types import editing, verbs
 from tasksapp.biz_types.sample_call import Busy, SampleAnswer, TooManySamples, send_recorded_sample
 from tasksapp.biz_types.validation import auth_complaint, secret_complaint
 from tasksapp.jobs.validation import Body
@@ -146,14 +146,13 @@ class BizTypeSecrets:
     @endpoint("Set credentials", Scope.BIZ_TYPES_WRITE, put="credentials", takes=CredentialsRequestSerializer)
     def credentials(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Sets how callbacks are authorized. With `none`, the stored credentials are deleted."""
-        auth, secret = fields["auth"], fields.get("auth_secret", "")
+        auth, secret = fields["auth"], fields.pop("auth_secret", "")
         if auth == BizType.Auth.NONE and secret:
             raise refused("auth_secret", "invalid", "auth_secret must be left out where auth is none")
         if complaint := auth_complaint(auth, secret):
             raise refused("auth_secret", "invalid", f"auth_secret: {complaint}")
         with locked_biz_type(request, code) as biz_type:
-            biz_type.auth, biz_type.auth_secret = auth, secret
-            verbs.edit(biz_type, {"auth", "auth_secret"}, by=actor_of(request))
+            editing.change(biz_type, fields, auth_secret=secret, by=actor_of(request))
         return shown_biz_type(request, biz_type)
 
 

@@ -38,8 +38,10 @@ def _judged(name: str, field: Any, value: Any) -> Any:  # noqa: PLR0911  a table
             return value
         case serializers.ListField() if isinstance(value, list) and _has_length(field, len(value)):
             return [_judged(name, field.child, each) for each in value]
+        case serializers.DictField() if isinstance(value, dict):
+            return {key: _judged(name, field.child, each) for key, each in value.items()}
     # A text may be a secret.
-    got = "" if isinstance(field, serializers.CharField) else f", got {value!r:.80}"
+    got = "" if isinstance(field, serializers.CharField | serializers.DictField) else f", got {value!r:.80}"
     raise refused(name, "invalid", f"{name} must be {_wanted(field)}{got}")
 
 
@@ -72,4 +74,6 @@ def _wanted(field: Any) -> str:  # noqa: PLR0911  a table of fields
             return f"one of {', '.join(field.choices)}"
         case serializers.ListField():
             return f"a list of {field.min_length} to {field.max_length}" if field.max_length else "a list"
+        case serializers.DictField():
+            return "an object of texts"
     return f"a text of at most {field.max_length} characters, without NUL"

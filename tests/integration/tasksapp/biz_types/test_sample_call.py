@@ -22,6 +22,7 @@ from tasksapp.biz_types.sample_call import AddressVerdict, Busy, SampleAnswer, V
 from tasksapp.delivery.sent_request import MASK
 from tasksapp.models import UNTIL_RESUMED, BizType, Job
 from tests.integration.tasksapp.receiver import Receiver, answering
+from tests.integration.tasksapp.token_server import bearers, giving
 
 BODY = '{"order": 42}'
 SECRET = "whsec_" + "c2VjcmV0" * 4
@@ -218,3 +219,19 @@ def test_slow_receivers_take_no_more_threads_than_two(receiver: Receiver) -> Non
         answer_now.set()
         assert [call.result().verdict for call in open_calls] == [Verdict.SUCCEEDS] * 2
     assert sent(receiver.url()).verdict is Verdict.SUCCEEDS
+
+
+def test_a_sample_carries_an_access_token_or_says_why_there_is_none(receiver: Receiver, redis_client: Any) -> None:
+    with Receiver(answer=answering(503)) as server:
+        fields = {"auth": "oauth2", "auth_secret": "hush", "token_url": server.url(), "client_id": "us"}
+        without = sent(receiver.url(), **fields)
+        server.answer = giving()
+        answer = sent(receiver.url(), **fields)
+        again = sent(receiver.url(), **fields)
+
+    assert (without.verdict, without.is_sent) == (Verdict.NOT_SENT, False)
+    assert without.reason == f"no access token from 127.0.0.1:{server.port}: status 503"
+    assert (answer.verdict, again.verdict) == (Verdict.SUCCEEDS, Verdict.SUCCEEDS)
+    assert bearers(receiver) == ["token-1"] * 2
+    assert answer.request is not None
+    assert answer.request.headers["Authorization"] == f"Bearer {MASK}"

@@ -14,7 +14,8 @@ from tasksapp.models import BizType
 #: What no definition has: secrets, whose row it is, its state and its times.
 STATE = {
     "id", "tenant", "queue_name", "created_at", "updated_at", "paused_until", "paused_by", "pause_reason", "resumed_at",
-    "auth_secret_sealed", "signing_secret_sealed", "previous_signing_secret_sealed", "previous_secret_until",
+    "auth_secret_sealed", "client_certificate_sealed", "certificate_subject", "certificate_ends_at",
+    "signing_secret_sealed", "previous_signing_secret_sealed", "previous_secret_until",
     "signing_key_sealed", "previous_signing_key_sealed", "public_key", "previous_public_key", "previous_key_until",
     "has_tombstones", "declared", "revision", "moved_to",
 }  # fmt: skip

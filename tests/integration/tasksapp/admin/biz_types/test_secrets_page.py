@@ -214,3 +214,20 @@ def test_no_other_overlap_of_keys_is_taken(person: Client, biz_type: BizType) ->
 
     assert person.post(secrets_page(biz_type), {"deed": "sign_by_key", "key_overlap": "soon"}).status_code == 200
     assert BizType.objects.get().public_key == first
+
+
+def test_what_access_tokens_are_asked_for_with_is_typed_beside_the_secret(person: Client, biz_type: BizType) -> None:
+    typed = {"deed": "authorize", "auth": "oauth2", "auth_secret": "hush-hush", "client_id": "us"}
+    page = secrets_page(biz_type)
+
+    refused = person.post(page, {**typed, "token_url": "http://169.254.169.254/"})
+    assert set(refused.context["credentials"].errors) == {"token_url"}
+    assert "hush-hush" not in refused.content.decode()
+    asked = {"token_url": "https://login.example/token", "token_fields": '{"scope": "orders"}'}
+    answer = person.post(page, {**typed, **asked}, follow=True)
+
+    stored = BizType.objects.get()
+    assert (stored.auth, stored.auth_secret, stored.client_id) == ("oauth2", "hush-hush", "us")
+    assert (stored.token_url, stored.token_fields) == ("https://login.example/token", {"scope": "orders"})
+    assert "hush-hush" not in answer.content.decode()
+    assert "login.example" in person.get(change_page(biz_type)).content.decode()

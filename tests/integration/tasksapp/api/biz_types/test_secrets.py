@@ -165,3 +165,24 @@ def test_what_cannot_be_tested_says_why(ask_fully: Ask, make_biz_type: MakeBizTy
 
     assert problem(ask_fully("POST", "/biz-types/a.task/test"), 409)["type"].endswith("no_callback")
     assert problem(ask_fully("POST", f"{PATH}/test"), 409)["type"].endswith("secrets_unreadable")
+
+
+def test_what_access_tokens_are_asked_for_with_is_set_and_its_secret_goes_nowhere_else(
+    ask_fully: Ask, biz_type: BizType
+) -> None:
+    token = {"token_url": "https://login.example/token", "client_id": "us", "token_fields": {"scope": "orders"}}
+    put = ask_fully("PUT", f"{PATH}/credentials", {"auth": "oauth2", "auth_secret": "hush", **token})
+
+    assert {name: put.json()[name] for name in token} == token
+    assert b"hush" not in put.content
+    change = {"If-Match": "*"}
+    moved = problem(ask_fully("PATCH", PATH, {"token_url": "https://evil.example/"}, **change), 400)
+    assert [error["field"] for error in moved["errors"]] == ["auth_secret"]
+    again = {"token_url": "https://login2.example/", "auth_secret": "hush2"}
+    assert ask_fully("PATCH", PATH, again, **change).status_code == 200
+    assert ask_fully("PATCH", PATH, {"token_fields": {}}, **change).json()["token_fields"] == {}
+    biz_type.refresh_from_db()
+    assert (biz_type.auth_secret, biz_type.token_url) == ("hush2", "https://login2.example/")
+    without = problem(ask_fully("PATCH", PATH, {"client_id": ""}, **change), 400)
+    assert [error["field"] for error in without["errors"]] == ["client_id"]
+    assert "hush" not in str(list(AuditEntry.objects.values_list("before", "after")))
