@@ -23,6 +23,7 @@ from tasksapp.delivery.own_request import OwnRequest
 from tasksapp.models import AlertMessage, ApiKey, BizType
 from tasksapp.models.columns import marked_columns, sealed_texts
 from tasksapp.models.encrypted_text import seal
+from tests.certificates import made
 
 _numbers = itertools.count(1)
 
@@ -104,6 +105,9 @@ def _sealed_value(column: str, text: str) -> str:
         return "whsec_" + b64encode(text.encode() * 2).decode()
     if "signing_key" in column:
         return "whsk_" + b64encode(text.encode().rjust(32, b"-")[-32:]).decode()
+    if "client_certificate" in column:
+        identity = made("delayhub")
+        return f"{text}\n{identity.key_pem}{identity.pem}"
     return text
 
 

@@ -43,6 +43,8 @@ class BizTypeFields(TypedDict, total=False):
     client_id: str
     #: What else is asked, a JSON object of texts: ``{"scope": "orders"}``.
     token_fields: Mapping[str, str]
+    #: Certificates in PEM of those who vouch for the receiver, in place of those the system trusts.
+    ca_bundle: str
     #: The Celery task to run.
     task_name: str
     #: Its queue; empty for the task's own.
@@ -126,6 +128,8 @@ class BizType:
     client_id: str
     #: What else is asked, a JSON object of texts. None: this key may not see it.
     token_fields: Mapping[str, str] | None
+    #: Certificates in PEM of those who vouch for the receiver, in place of those the system trusts.
+    ca_bundle: str
     #: The Celery task to run.
     task_name: str
     #: Its queue; empty for the task's own.
@@ -187,6 +191,8 @@ class BizType:
     signed: Annotated[bool, "Whether there is a secret that its callbacks are signed with."]
     previous_secret_until: Annotated[datetime | None, "Until then the secret before signs beside it."]
     has_credentials: Annotated[bool, "Whether an `auth_secret` is stored."]
+    certificate_subject: Annotated[str, "Whom the client certificate names that receivers are shown; '' for none."]
+    certificate_ends_at: Annotated[datetime | None, "Until when that holds."]
     created_at: datetime
     updated_at: datetime
     in_force: Annotated[

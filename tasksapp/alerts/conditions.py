@@ -32,6 +32,8 @@ _KINDS = frozenset({AlertKind.REDIS_AWAY, AlertKind.NOT_DELIVERING, AlertKind.LA
 FRESH = timedelta(seconds=60)
 #: A breaker was open for some failures already; deaths are final; counts are made every ten seconds.
 _AT_ONCE = timedelta()
+#: So long before its end a client certificate is told of; and once more when it has ended.
+CERTIFICATE_NOTICE = timedelta(days=14)
 #: Kinds of errors that one alert names.
 NAMED_ERRORS = 5
 #: Blocked flow keys of a biz type that are counted.
@@ -119,8 +121,9 @@ def biz_type_judgement(work: AlertWork, *, now: datetime, using: str) -> Judgeme
         now: the present.
         using: the database.
     """
-    breakers = open_breakers(biz_type_cache.all_as_of(work.revisions, using=using))
-    kinds = {AlertKind.DEAD}
+    every = biz_type_cache.all_as_of(work.revisions, using=using)
+    breakers = open_breakers(every)
+    kinds = {AlertKind.DEAD, AlertKind.CERTIFICATE_ENDS, AlertKind.CERTIFICATE_OVER}
     if breakers is not None:
         kinds.add(AlertKind.BREAKER_OPEN)
         if work.counted:
@@ -137,6 +140,7 @@ def biz_type_judgement(work: AlertWork, *, now: datetime, using: str) -> Judgeme
             reached = [biz_type for biz_type in open_now if biz_type.queue not in breakers]
             found += _blocked(reached, now=now, using=using)
             found += _overdue(reached, counts, now=now, using=using)
+    found += _ending(every, now=now, using=using)
     return Judgement(conditions=found, kinds=frozenset(kinds))
 
 
@@ -145,6 +149,23 @@ def _down(biz_type: BizType, breaker: Breaker) -> Condition:
     if breaker.no_token:
         facts |= {"host": token_host(biz_type), "no_token": breaker.no_token}
     return Condition(kind=AlertKind.BREAKER_OPEN, biz_type_id=biz_type.pk, facts=facts, confirm=_AT_ONCE)
+
+
+def _ending(every: Sequence[BizType], *, now: datetime, using: str) -> list[Condition]:
+    """Certificates that end soon or have ended, of biz types that show them to receivers."""
+    soon = {
+        each.pk
+        for each in every
+        if each.certificate_ends_at is not None and each.certificate_ends_at < now + CERTIFICATE_NOTICE and each.enabled
+    }
+    found = []
+    # As they are called now, as above.
+    for biz_type in BizType.objects.using(using).select_related("tenant").filter(pk__in=soon) if soon else ():
+        ends_at = biz_type.certificate_ends_at or now
+        facts = {"biz_type": biz_type.label, "subject": biz_type.certificate_subject, "end": ends_at.isoformat()}
+        kind = AlertKind.CERTIFICATE_ENDS if now < ends_at else AlertKind.CERTIFICATE_OVER
+        found.append(Condition(kind=kind, biz_type_id=biz_type.pk, facts=facts, confirm=_AT_ONCE))
+    return found
 
 
 def _blocked(biz_types: Sequence[BizType], *, now: datetime, using: str) -> list[Condition]:

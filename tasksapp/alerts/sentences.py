@@ -84,6 +84,11 @@ def sentence_of(kind: str, facts: Mapping[str, Any]) -> str:  # noqa: PLR0911  a
                 "flow_key": facts.get("flow_key", "?"),
                 "job_id": facts.get("job_id", "?"),
             }
+        case AlertKind.CERTIFICATE_ENDS | AlertKind.CERTIFICATE_OVER:
+            text = _("%(biz_type)s: its client certificate (%(subject)s) ends at %(end)s. Set another one.")
+            if kind == AlertKind.CERTIFICATE_OVER:
+                text = _("%(biz_type)s: its client certificate (%(subject)s) has ended at %(end)s. Set another one.")
+            return text % {**words, "subject": facts.get("subject", "?"), "end": _time(facts.get("end"))}
         case AlertKind.DEAD:
             return _about_deaths(words)
     return str(_SITE.get(kind) or _DELIVERY.get(str(facts.get("state", ""))) or kind)

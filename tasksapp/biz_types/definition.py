@@ -30,7 +30,7 @@ _SECONDS = {
 FIELDS = (
     "code", "name", "description", "enabled",
     "target", "method", "url", "url_hosts", "headers", "auth", "token_url", "client_id",
-    "token_fields", "task_name", "task_queue", "timeout_seconds",
+    "token_fields", "ca_bundle", "task_name", "task_queue", "timeout_seconds",
     "max_attempts", "max_age_seconds", "backoff", "backoff_min_seconds", "backoff_max_seconds", "backoff_factor",
     "backoff_max_doublings", "backoff_list", "jitter", "permanent_status_codes",
     "insert_rate", "insert_burst", "delivery_rate", "delivery_burst", "max_in_flight",

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from tasksapp.biz_types.token_request import grant_of, origin_of
 from tasksapp.delivery.callback import Target
+from tasksapp.delivery.client_tls import ClientTls
 from tasksapp.delivery.host_patterns import may_lead_to
 from tasksapp.delivery.own_request import OwnRequest, read_own_request
 from tasksapp.delivery.request_url import BadUrl, request_url
@@ -63,6 +64,7 @@ def _target(edit: _Edit, rotating: bool, keys_rotating: bool) -> Target:
         unshown=frozenset(name.lower() for name in biz_type.headers),
         authorization=_authorization(biz_type),
         grant=grant_of(biz_type),
+        tls=_tls(biz_type),
         secrets=tuple(secret for secret in secrets if secret),
         private_keys=tuple(key for key in keys if key),
         timeout_seconds=biz_type.timeout_seconds,
@@ -78,6 +80,12 @@ def _authorization(biz_type: BizType) -> str:
         case BizType.Auth.BEARER:
             return f"Bearer {biz_type.auth_secret}"
     return ""
+
+
+def _tls(biz_type: BizType) -> ClientTls | None:
+    if not biz_type.client_certificate_sealed and not biz_type.ca_bundle:
+        return None
+    return ClientTls(biz_type.client_certificate, biz_type.ca_bundle)
 
 
 class GivenForAnotherHost(Exception):
@@ -115,6 +123,7 @@ def own_target(target: Target, request: str, *, hosts: str) -> Target:
         content_type=own.content_type or target.content_type,
         authorization=target.authorization if carries_usual else given,
         grant=target.grant if carries_usual else None,
+        tls=target.tls if is_same else None,
         # The lease of its claim is as long as the biz type's timeout asks for.
         timeout_seconds=min(own.timeout_seconds or target.timeout_seconds, target.timeout_seconds),
         is_elsewhere=not is_same,

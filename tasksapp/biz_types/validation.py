@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from delayhub.webhooks.signature import key_of
 from tasksapp.biz_types.allowed_tasks import attempts_complaint, queue_complaint, task_complaint
+from tasksapp.biz_types.certificate import bundle_complaint
 from tasksapp.biz_types.follow_ups import follow_up_loop
 from tasksapp.biz_types.masked_fields import pointer_complaint
 from tasksapp.biz_types.owner_webhook import owner_webhook
@@ -78,6 +79,8 @@ def complaints(biz_type: BizType) -> dict[str, str]:
     if (message := pointer_complaint(biz_type.masked_fields)) is not None:
         found["masked_fields"] = message
     found |= _about_one_live(biz_type) | _about_order(biz_type)
+    if (message := bundle_complaint(biz_type.ca_bundle)) is not None:
+        found["ca_bundle"] = message
     return found | _about_owner(biz_type) | _about_follow_ups(biz_type)
 
 

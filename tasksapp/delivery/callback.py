@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tasksapp.delivery.access_token import Grant
+from tasksapp.delivery.client_tls import ClientTls
 
 #: The content type of a body that is JSON.
 JSON = "application/json"
@@ -25,6 +26,7 @@ class Target:
         content_type: of the bodies.
         authorization: value of the Authorization header; '' for none.
         grant: what an access token for that header is asked for with; None where none is.
+        tls: what is of its own in TLS; None for what the system has.
         secrets: signing secrets, all of which sign while one replaces another; none: callbacks are not signed.
         private_keys: keys that sign beside the secrets, by ``v1a``; none costs nothing.
         timeout_seconds: from the first byte of the connection to the last of the response.
@@ -42,6 +44,7 @@ class Target:
     content_type: str = JSON
     authorization: str = field(default="", repr=False)
     grant: Grant | None = None
+    tls: ClientTls | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
     private_keys: tuple[str, ...] = field(default=(), repr=False)
     timeout_seconds: float = 10.0

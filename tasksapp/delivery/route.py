@@ -12,6 +12,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from tasksapp.delivery.callback import Target
+from tasksapp.delivery.client_tls import context_of
 from tasksapp.delivery.request_url import BadUrl, request_url
 from tasksapp.delivery.sent_headers import head_of
 from tasksapp.delivery.sent_request import shown_headers, shown_line
@@ -28,7 +29,7 @@ class Route(aiohttp.ClientRequest):
     """The URL, connection key and headers that all callbacks of a target share. It is never sent itself.
 
     Made inside the loop, once for each target. Raises aiohttp.InvalidURL where the URL is not valid, BadHeader where a
-    header holds a line break.
+    header holds a line break, BadCertificate where TLS cannot be spoken with what the target has.
 
     Args:
         target: where to.
@@ -44,7 +45,8 @@ class Route(aiohttp.ClientRequest):
         headers["delayhub-biz-type"] = target.biz_type
         if target.authorization:
             headers["Authorization"] = target.authorization
-        super().__init__(target.method, _url(target.url), headers=headers, loop=asyncio.get_running_loop())
+        context = True if target.tls is None else context_of(target.tls)
+        super().__init__(target.method, _url(target.url), headers=headers, loop=asyncio.get_running_loop(), ssl=context)
         # Each callback has a body of its own length.
         del self.headers["Content-Length"]
         self._key = super().connection_key

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import logging
 import os
+import re
 import ssl
 
 import aiohttp
@@ -17,6 +18,7 @@ from delayhub.webhooks.signature import BadSecret, sign
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.answers import judge
 from tasksapp.delivery.callback import Callback, Target
+from tasksapp.delivery.client_tls import BadCertificate, context_of
 from tasksapp.delivery.connections import Answer, Connections, ConnectionState, connection_state
 from tasksapp.delivery.failure import Failure
 from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, GiveUp, Response, Retry, Returned
@@ -65,6 +67,8 @@ class Sender:
         response: Response | None = None
         connection_state.set(ConnectionState.CONNECTING)
         try:
+            if target.tls is not None and id(target) not in self._routes:
+                await asyncio.to_thread(context_of, target.tls)  # it reads files
             route = self._route(target)
             made = sent_headers(callback, head=route.shown_head)
             lines = _own_lines(callback, made, started_ms)
@@ -74,7 +78,7 @@ class Sender:
             duration_ms = self._ms_since(began)
             outcome = judge(target, answer.status_code, answer.headers, now_ms=started_ms + duration_ms)
             response = _response(answer)
-        except (BadSecret, BadHeader) as error:
+        except (BadSecret, BadHeader, BadCertificate) as error:
             return CallbackResult(callback, Returned(f"system: {error}", after_seconds=60, is_fault=True))
         except Exception as error:
             duration_ms = self._ms_since(began)
@@ -154,9 +158,12 @@ def _response(answer: Answer) -> Response:
     return Response(answer.status_code, kept, _text(answer.body.decode("utf-8", "replace")))
 
 
-def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackOutcome:
+def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackOutcome:  # noqa: PLR0911  a table
     refusal = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     kind = failure_kind(error)
+    if alert := _ALERT.search(str(error)):
+        # By TLS 1.3 it comes in the place of the answer, so the callback was sent, as far as can be said.
+        return Retry(_BY_ALERT.get(alert.group(1), "the receiver refused TLS"), unsent=unsent, kind=Failure.TLS)
     match refusal:
         case AddressRefused():
             return GiveUp(str(refusal.strerror), kind)
@@ -167,6 +174,9 @@ def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackO
         case aiohttp.InvalidURL():
             # Without it: what cannot be read cannot be masked.
             return GiveUp("its URL is none that can be called", kind)
+        case ConnectionResetError() if type(error) is aiohttp.ClientConnectorError and not refusal.errno:
+            text = f"{error.host}:{error.port} closed the connection while TLS began"
+            return Retry(text, unsent=unsent, kind=Failure.TLS)
         case OSError() if type(error) is aiohttp.ClientConnectorError:
             # Its own text has the address that was dialled, which may be of an internal network.
             reason = os.strerror(refusal.errno) if refusal.errno else "no address answers"
@@ -176,6 +186,21 @@ def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackO
         case _:
             logger.warning("a callback failed in an unexpected way", exc_info=error, extra={"job_id": callback.job_id})
             return Retry(_in_one_line(error), unsent=unsent, kind=kind)
+
+
+#: A receiver's alert, as OpenSSL names it, and what it means to people.
+_ALERT = re.compile(r"\b(?:SSLV3|TLSV1|TLSV13)_ALERT_([A-Z_]+)")
+_ASKS = "the receiver asks for a client certificate"
+_BY_ALERT = dict.fromkeys(
+    (
+        "BAD_CERTIFICATE", "UNKNOWN_CA", "UNSUPPORTED_CERTIFICATE", "CERTIFICATE_REVOKED", "CERTIFICATE_EXPIRED",
+        "CERTIFICATE_UNKNOWN", "ACCESS_DENIED", "DECRYPT_ERROR",
+    ),
+    "the receiver refused the client certificate",
+) | {
+    "CERTIFICATE_REQUIRED": _ASKS,
+    "HANDSHAKE_FAILURE": f"the receiver refused TLS; perhaps {_ASKS}",
+}  # fmt: skip
 
 
 def _in_one_line(error: Exception) -> str:

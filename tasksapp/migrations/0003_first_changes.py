@@ -59,7 +59,7 @@ class Migration(migrations.Migration):
             name='AlertSilence',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(blank=True, choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('dead', 'jobs die')], help_text='Empty: all kinds.', max_length=40, verbose_name='kind')),
+                ('kind', models.CharField(blank=True, choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('certificate_ends', 'certificate ends'), ('certificate_over', 'certificate has ended'), ('dead', 'jobs die')], help_text='Empty: all kinds.', max_length=40, verbose_name='kind')),
                 ('biz_type_id', models.BigIntegerField(blank=True, help_text='0: the site itself; empty: the site and all biz types.', null=True, verbose_name='biz type id')),
                 ('began_at', models.DateTimeField(verbose_name='began at')),
                 ('until', models.DateTimeField(verbose_name='until')),
@@ -120,6 +120,26 @@ class Migration(migrations.Migration):
             field=models.JSONField(blank=True, db_default=[], default=list, help_text='JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them.', verbose_name='masked fields'),
         ),
         migrations.AddField(
+            model_name='biztype',
+            name='client_certificate_sealed',
+            field=models.TextField(blank=True, db_default='', default='', editable=False, verbose_name='client certificate'),
+        ),
+        migrations.AddField(
+            model_name='biztype',
+            name='certificate_subject',
+            field=models.CharField(blank=True, db_default='', default='', editable=False, max_length=500, verbose_name="certificate's subject"),
+        ),
+        migrations.AddField(
+            model_name='biztype',
+            name='certificate_ends_at',
+            field=models.DateTimeField(blank=True, editable=False, null=True, verbose_name='certificate ends at'),
+        ),
+        migrations.AddField(
+            model_name='biztype',
+            name='ca_bundle',
+            field=models.TextField(blank=True, db_default='', default='', help_text='Certificates in PEM of those who vouch for the receiver, in place of those the system trusts.', verbose_name='CA bundle'),
+        ),
+        migrations.AddField(
             model_name='job',
             name='place',
             field=models.BigIntegerField(blank=True, help_text='Its place among the jobs of its flow key; empty: in no order.', null=True, verbose_name='place'),
@@ -140,7 +160,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='alert',
             name='kind',
-            field=models.CharField(choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('dead', 'jobs die')], max_length=40, verbose_name='kind'),
+            field=models.CharField(choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('certificate_ends', 'certificate ends'), ('certificate_over', 'certificate has ended'), ('dead', 'jobs die')], max_length=40, verbose_name='kind'),
         ),
         migrations.AddField(
             model_name='tenant',

@@ -21,6 +21,8 @@ class AlertKind(models.TextChoices):
     BREAKER_OPEN = "breaker_open", _("receiver down")
     OVERDUE = "overdue", _("jobs overdue")
     KEY_BLOCKED = "key_blocked", _("flow keys blocked")
+    CERTIFICATE_ENDS = "certificate_ends", _("certificate ends")
+    CERTIFICATE_OVER = "certificate_over", _("certificate has ended")
     DEAD = "dead", _("jobs die")
 
 

@@ -38,6 +38,21 @@ class Authorization(models.Model):
             help_text=_('What else is asked, a JSON object of texts: {"scope": "orders"}.'),
         ),
     )
+    client_certificate_sealed = marked(
+        Secrecy.SECRET,
+        models.TextField(_("client certificate"), blank=True, default="", db_default="", editable=False),
+    )
+    #: Its private key and it, with those that vouch for it, in PEM.
+    client_certificate = SealedText("client_certificate_sealed")
+    certificate_subject = optional_text(_("certificate's subject"), longest=500, editable=False)
+    certificate_ends_at = models.DateTimeField(_("certificate ends at"), null=True, blank=True, editable=False)
+    ca_bundle = models.TextField(
+        _("CA bundle"),
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Certificates in PEM of those who vouch for the receiver, in place of those the system trusts."),
+    )
 
     class Meta:
         abstract = True

@@ -160,6 +160,12 @@ class AsyncBizTypes:
         request = Request("PUT", f"{_path(code)}/credentials", body=body, repeatable=True)
         return await self._connection.one(BizType, request)
 
+    async def set_certificate(self, code: str, *, certificate: str = "", private_key: str = "") -> BizType:
+        """Shows receivers that certificate, where they ask for one: both are PEM; with neither they are shown none."""
+        body = given(certificate=certificate, private_key=private_key)
+        request = Request("PUT", f"{_path(code)}/certificate", body=body, repeatable=True)
+        return await self._connection.one(BizType, request)
+
     async def test(self, code: str, *, body: Any = None) -> TestCall:
         """Sends one callback to the receiver now, and waits for its answer. It makes no job."""
         request = Request("POST", f"{_path(code)}/test", body={} if body is None else {"body": body})

@@ -67,6 +67,7 @@ class BizTypeForm(StaleForm):
             "url_hosts": forms.TextInput(attrs=_WIDE),
             "headers": forms.Textarea(attrs={"rows": 3, **_WIDE}),
             "masked_fields": forms.Textarea(attrs={"rows": 2, **_WIDE}),
+            "ca_bundle": forms.Textarea(attrs={"rows": 2, "spellcheck": "false", **_WIDE}),
             "token_url": forms.TextInput(attrs=_WIDE),
             "token_fields": forms.Textarea(attrs={"rows": 1, **_WIDE}),
             "backoff_list": forms.Textarea(attrs={"rows": 1, **_WIDE}),

@@ -179,6 +179,12 @@ def _facts(biz_type: BizType) -> Iterator[Fact]:
             yield Fact(_("Authorization"), str(biz_type.get_auth_display()))
         if biz_type.asks_for_token:
             yield Fact(_("Token server"), token_host(biz_type))
+        if biz_type.certificate_ends_at is not None:
+            end = f"{timezone.localtime(biz_type.certificate_ends_at):%Y-%m-%d %H:%M %Z}"
+            values = {"subject": biz_type.certificate_subject, "time": end}
+            yield Fact(_("Client certificate"), _("%(subject)s, until %(time)s") % values)
+        if biz_type.ca_bundle:
+            yield Fact(_("Trusts"), _("its own CA bundle"))
         yield Fact(_("Timeout"), duration(seconds=biz_type.timeout_seconds))
     yield Fact(_("If a job keeps failing"), schedule_sentence(schedule_of(RetryPolicy(biz_type=biz_type))))
     yield Fact(_("Limits"), _limits(biz_type))

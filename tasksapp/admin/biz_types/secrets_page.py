@@ -24,6 +24,7 @@ from tasksapp.admin.frame.fields import JsonField, overlap_field
 from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import verbs
+from tasksapp.biz_types.certificate import LONGEST_PEM, BadPem, set_certificate
 from tasksapp.biz_types.token_request import token_complaints
 from tasksapp.biz_types.validation import auth_complaint, secret_complaint
 from tasksapp.models import BizType
@@ -91,9 +92,7 @@ class CredentialsForm(forms.Form):
         label=gettext_lazy("Authorization"),
         choices=[choice for choice in BizType.Auth.choices if choice[0] != BizType.Auth.NONE],
     )
-    token_url = forms.CharField(
-        label=LABELS["token_url"], required=False, max_length=2000, help_text=HELP["token_url"]
-    )
+    token_url = forms.CharField(label=LABELS["token_url"], required=False, max_length=2000, help_text=HELP["token_url"])
     client_id = forms.CharField(label=LABELS["client_id"], required=False, max_length=500, help_text=HELP["client_id"])
     token_fields = JsonField(
         label=LABELS["token_fields"],
@@ -122,6 +121,23 @@ class CredentialsForm(forms.Form):
         for name, complaint in token_complaints(BizType(**asked)).items():
             self.add_error(name, complaint)
         return cleaned
+
+
+class CertificateForm(forms.Form):
+    """The certificate that receivers are shown, and its key."""
+
+    certificate = forms.CharField(
+        label=gettext_lazy("Certificate"),
+        max_length=LONGEST_PEM,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "delayhub-code"}),
+        help_text=gettext_lazy("In PEM, with those that vouch for it below."),
+    )
+    private_key = forms.CharField(
+        label=gettext_lazy("Private key"),
+        max_length=LONGEST_PEM,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "delayhub-code", **_PASSWORD}),
+        help_text=gettext_lazy("In PEM, without a password. It is stored encrypted, and no page shows it."),
+    )
 
 
 class Secrets(BizTypePages):
@@ -179,10 +195,27 @@ class Secrets(BizTypePages):
                     _authorize(biz_type, credentials.cleaned_data, by=by)
                     return self._said(request, biz_type, _("Callbacks carry the new credentials."))
                 return self._secrets_page(request, biz_type, credentials=credentials)
+            case "certify":
+                return self._certify(request, biz_type)
+            case "uncertify":
+                set_certificate(biz_type, certificate="", private_key="", by=by)
+                return self._said(request, biz_type, _("Receivers are shown no certificate any more."))
             case "unauthorize":
                 _authorize(biz_type, {"auth": BizType.Auth.NONE, "auth_secret": ""}, by=by)
                 return self._said(request, biz_type, _("Callbacks carry no credentials any more."))
         return self._secrets_page(request, biz_type)
+
+    def _certify(self, request: HttpRequest, biz_type: BizType) -> HttpResponse:
+        form = CertificateForm(request.POST)
+        if form.is_valid():
+            try:
+                set_certificate(biz_type, **form.cleaned_data, by=actor_of(request))
+            except BadPem as error:
+                form.add_error(error.name, error.message)
+            else:
+                return self._said(request, biz_type, _("Receivers are shown the new certificate."))
+        form.data = {**request.POST.dict(), "private_key": ""}  # a page never repeats a secret
+        return self._secrets_page(request, biz_type, certificate=form)
 
     def _sign(self, request: HttpRequest, biz_type: BizType, form: OverlapForm) -> HttpResponse:
         overlap = timedelta(seconds=form.cleaned_data.get("overlap", 0))
@@ -211,9 +244,9 @@ class Secrets(BizTypePages):
             "public_keys": verbs.public_keys(biz_type, now=timezone.now()),
             "public_keys_address": self._public_keys_address(request, biz_type),
             "old_key_signs_until": _until(biz_type.previous_key_until, is_there=bool(biz_type.previous_public_key)),
-            "credentials": shown.get("credentials") or CredentialsForm(
-                initial={name: getattr(biz_type, name) for name in ("auth", *TOKEN)}
-            ),
+            "credentials": shown.get("credentials")
+            or CredentialsForm(initial={name: getattr(biz_type, name) for name in ("auth", *TOKEN)}),
+            "certificate": shown.get("certificate") or CertificateForm(),
             "is_authorized": biz_type.auth != BizType.Auth.NONE,
             "old_signs_until": _signs_until(biz_type),
         }

@@ -18,7 +18,9 @@ TAB, ALL = "tab", "all"
 
 Fieldsets = Sequence[tuple[str | Promise | None, dict[str, Any]]]
 
-_TARGET: list[Any] = ["target", "url", "url_hosts", "method", "headers", "timeout_seconds", "task_name", "task_queue"]
+_TARGET: list[Any] = [
+    *("target", "url", "url_hosts", "method", "headers", "ca_bundle", "timeout_seconds", "task_name", "task_queue"),
+]
 #: What an access token is asked for with, beside the client's secret.
 TOKEN = ("token_url", "client_id", "token_fields")
 _RETRIES: list[Any] = [
@@ -68,7 +70,8 @@ NEW: Fieldsets = [
         gettext_lazy("More about the target"),
         {
             "fields": [
-                *("url_hosts", "method", "headers", "auth", *TOKEN, "auth_secret", "timeout_seconds", "task_queue"),
+                *("url_hosts", "method", "headers", "auth", *TOKEN, "auth_secret"),
+                *("ca_bundle", "timeout_seconds", "task_queue"),
             ],
             "classes": ["collapse"],
         },

@@ -58,6 +58,10 @@ HELP = {
         " is shown them, nor what receivers repeat of them."
     ),
     "auth": _("How the receiver knows that it is you, beside the signature."),
+    "ca_bundle": _(
+        "Certificates in PEM of those who may vouch for the receiver. Empty: those that the system trusts. The client"
+        " certificate is set under Secrets."
+    ),
     "token_url": _("Where access tokens are asked for: https://login.example.com/oauth2/token."),
     "client_id": _("Who asks, as the token server knows it. Its secret is the credentials."),
     "token_fields": _('Fields of the request: {"scope": "orders"}. Some servers want an "audience" or a "resource".'),

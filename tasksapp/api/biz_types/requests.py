@@ -9,6 +9,7 @@ from rest_framework import serializers
 from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.api.biz_types.representation import described_field
 from tasksapp.api.http.checked_request import CheckedRequest
+from tasksapp.biz_types.certificate import LONGEST_PEM
 from tasksapp.biz_types.definition import COLUMNS
 from tasksapp.biz_types.document import MOST, VERSION
 from tasksapp.biz_types.validation import LONGEST_SECRET
@@ -116,6 +117,30 @@ class CredentialsRequestSerializer(CheckedRequest):
     token_url = described_field("token_url", is_request=True)
     client_id = described_field("client_id", is_request=True)
     token_fields = described_field("token_fields", is_request=True)
+
+
+class CertificateRequestSerializer(CheckedRequest):
+    """The certificate that receivers are shown, and its key. With neither, receivers are shown none."""
+
+    example: dict[str, Any] = {
+        "certificate": "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----",
+        "private_key": "-----BEGIN PRIVATE KEY-----\n…\n-----END PRIVATE KEY-----",
+    }
+
+    certificate = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        write_only=True,
+        max_length=LONGEST_PEM,
+        help_text="In PEM, with those that vouch for it.",
+    )
+    private_key = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        write_only=True,
+        max_length=LONGEST_PEM,
+        help_text="In PEM, without a password. It is stored encrypted and never shown.",
+    )
 
 
 class TestCallRequestSerializer(serializers.Serializer[Any]):

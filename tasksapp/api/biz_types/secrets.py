@@ -15,6 +15,7 @@ from delayhub.api_models.biz_types import RotatedSecret, TestCall, TestRequest, 
 from tasksapp.api.biz_types.access import find_biz_type, locked_biz_type, shown_biz_type
 from tasksapp.api.biz_types.public_keys import KeyPairsSerializer, key_pairs_json
 from tasksapp.api.biz_types.requests import (
+    CertificateRequestSerializer,
     CredentialsRequestSerializer,
     MakeKeyPairRequestSerializer,
     RotateSecretRequestSerializer,
@@ -25,6 +26,7 @@ from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.problems import Problem, Refused, refused
 from tasksapp.biz_types import editing, verbs
+from tasksapp.biz_types.certificate import BadPem, set_certificate
 from tasksapp.biz_types.sample_call import Busy, SampleAnswer, TooManySamples, send_recorded_sample
 from tasksapp.biz_types.validation import auth_complaint, secret_complaint
 from tasksapp.jobs.validation import Body
@@ -153,6 +155,17 @@ class BizTypeSecrets:
             raise refused("auth_secret", "invalid", f"auth_secret: {complaint}")
         with locked_biz_type(request, code) as biz_type:
             editing.change(biz_type, fields, auth_secret=secret, by=actor_of(request))
+        return shown_biz_type(request, biz_type)
+
+    @endpoint("Set a client certificate", Scope.BIZ_TYPES_WRITE, put="certificate", takes=CertificateRequestSerializer)
+    def certificate(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
+        """Shows receivers that certificate, where they ask for one. With neither it nor a key, they are shown none."""
+        given = {name: fields.get(name, "") for name in ("certificate", "private_key")}
+        with locked_biz_type(request, code) as biz_type:
+            try:
+                set_certificate(biz_type, **given, by=actor_of(request))
+            except BadPem as error:
+                raise refused(error.name, "invalid", f"{error.name}: {error.message}") from None
         return shown_biz_type(request, biz_type)
 
 

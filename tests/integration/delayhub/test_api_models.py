@@ -135,6 +135,7 @@ CALLS: Mapping[str, Callable[[Client], object]] = {
     "POST /v1/biz-types/{code}/key-pairs/end-rotation": lambda api: api.biz_types.end_key_rotation("order.close"),
     "POST /v1/biz-types/{code}/key-pairs/retire": lambda api: api.biz_types.retire_key_pairs("order.close"),
     "PUT /v1/biz-types/{code}/credentials": lambda api: api.biz_types.set_credentials("order.close", "none"),
+    "PUT /v1/biz-types/{code}/certificate": lambda api: api.biz_types.set_certificate("order.close"),
     "POST /v1/biz-types/{code}/test": lambda api: api.biz_types.test("order.close", body={"order": 42}),
     "GET /v1/biz-types/{code}/flow-keys": lambda api: api.biz_types.flow_keys("order.close", flow_key="customer-7"),
     "POST /v1/biz-types/{code}/flow-keys/pause": lambda api: api.biz_types.pause_flow_key(

@@ -160,3 +160,18 @@ def test_only_who_has_the_seat_watches(watch: Watch, clock: StandingClock, biz_t
 
     watch.leave()
     assert second.run_once().held
+
+
+@pytest.mark.usefixtures("delivers")
+def test_a_client_certificate_is_told_of_a_fortnight_before_its_end_and_once_more_when_it_is_over(
+    watch: Watch, clock: StandingClock, biz_type: BizType
+) -> None:
+    def ends(**away: int) -> list[str]:
+        BizType.objects.update(certificate_subject="CN=us", certificate_ends_at=timezone.now() + timedelta(**away))
+        return told(watch, clock)
+
+    assert ends(days=14, minutes=1) == []
+    assert ends(days=13, hours=23) == [f"began: certificate_ends {biz_type.pk}"]
+    assert "order.close: its client certificate (CN=us) ends at " in AlertMessage.objects.get().subject
+    assert f"began: certificate_over {biz_type.pk}" in ends(minutes=-1)
+    assert ends(days=90) == [f"over: certificate_over {biz_type.pk}"]

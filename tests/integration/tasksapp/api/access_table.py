@@ -217,6 +217,7 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("PUT", "/v1/biz-types/{code}/credentials"): Entry(
         scope=BIZ_WRITE, body=lambda _: {"auth": "bearer", "auth_secret": "a-token"}
     ),
+    ("PUT", "/v1/biz-types/{code}/certificate"): Entry(scope=BIZ_WRITE, body=_nothing),
     ("POST", "/v1/biz-types/{code}/rotate"): Entry(scope=BIZ_WRITE, body=_nothing),
     ("POST", "/v1/biz-types/{code}/end-rotation"): Entry(scope=BIZ_WRITE),
     ("POST", "/v1/biz-types/{code}/stop-signing"): Entry(scope=BIZ_WRITE),

@@ -147,7 +147,7 @@ def test_a_job_whose_lease_the_wait_has_used_up_is_given_back(receiver: Receiver
 
 def test_a_worker_that_stops_while_a_token_is_waited_for_loses_nothing(receiver: Receiver) -> None:
     async def hang(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(60)
+        await asyncio.sleep(1)
         return web.Response()
 
     async def run(server: Receiver) -> CallbackResult:

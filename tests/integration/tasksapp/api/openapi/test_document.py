@@ -25,14 +25,15 @@ OPERATION_IDS = """
     read_job_by_business_key read_operation read_series read_stats_series redrive_job
     redrive_job_by_business_key release_claim resolve_business_key resume_biz_type resume_flow_key resume_series
     retire_key_pairs revoke_api_key rotate_api_key rotate_signing_secret run_job_again run_job_now
-    run_job_now_by_business_key send_test_call set_credentials start_operation stop_operation
-    stop_signing_callbacks trigger_series
+    run_job_now_by_business_key send_test_call set_client_certificate set_credentials start_operation
+    stop_operation stop_signing_callbacks trigger_series
 """
 #: Its types.
 SCHEMAS = """
     AddressVerdict ApiKey ApiKeyPage ApiKeyRequest Attempt AttemptPage AuditEntry AuditEntryPage Auth
     BackfillRequest Backoff BizType BizTypeChange BizTypeDefinition BizTypeDocument BizTypeForecast
-    BizTypeImport BizTypeNumbers BizTypeRequest BulkAnswer BulkRequest CatchUp ChangeApiKeyRequest
+    BizTypeImport BizTypeNumbers BizTypeRequest BulkAnswer BulkRequest CatchUp CertificateRequest
+    ChangeApiKeyRequest
     ChangeBizTypeRequest ChangeJobRequest ChangeSeriesRequest Claim ClaimOutcome ClaimRequest Claims
     CompleteClaimRequest CreatedBizType CreatedJob CredentialsRequest EndedClaim ExtendClaimRequest
     FailClaimRequest FlowKey FlowKeys Guarantee Health HealthState ImportAction ImportBizTypesRequest Issue

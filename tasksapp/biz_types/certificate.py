@@ -1,0 +1,119 @@
+"""The certificate that a biz type shows its receiver, and the bundle of those whom it trusts: as they are saved."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from tasksapp.access.actors import Actor
+from tasksapp.biz_types import verbs
+from tasksapp.models import BizType
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+#: Characters of a certificate with its chain, of a private key, and of a bundle.
+LONGEST_PEM = 65_536
+
+
+class BadPem(ValueError):
+    """The text cannot be used as what it was given for; the message says why, and repeats nothing of it.
+
+    Args:
+        name: which one: ``certificate``, ``private_key`` or ``ca_bundle``.
+        message: why.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name, self.message = name, message
+
+
+class _Identity(NamedTuple):
+    """A certificate and its key.
+
+    Args:
+        pem: both, the key first.
+        subject: whom the certificate names.
+        ends_at: until when it holds.
+    """
+
+    pem: str
+    subject: str
+    ends_at: datetime
+
+
+def set_certificate(biz_type: BizType, *, certificate: str, private_key: str, by: Actor | None = None) -> None:
+    """Shows receivers that certificate from now on; none where both are ''.
+
+    Args:
+        biz_type: as it is stored, and locked.
+        certificate: it and those that vouch for it, in PEM.
+        private_key: its key, in PEM, not encrypted.
+        by: who does it, for the audit.
+
+    Raises BadPem, and DatabaseError where the biz type was deleted meanwhile.
+    """
+    identity = _read(certificate, private_key) if certificate or private_key else None
+    biz_type.client_certificate = identity.pem if identity else ""
+    biz_type.certificate_subject = identity.subject if identity else ""
+    biz_type.certificate_ends_at = identity.ends_at if identity else None
+    changed = ["client_certificate_sealed", "certificate_subject", "certificate_ends_at"]
+    verbs.edit(biz_type, changed, by=by)
+
+
+def bundle_complaint(bundle: str) -> str | None:
+    """Why nobody can vouch for receivers by that bundle; None where somebody can, or where it is ''."""
+    if not bundle:
+        return None
+    try:
+        _certificates(bundle, "ca_bundle")
+    except BadPem as error:
+        return error.message
+    return None
+
+
+def _read(certificate: str, private_key: str) -> _Identity:
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  with the first certificate: 7 MB
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415  as above
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        PublicFormat,
+        load_pem_private_key,
+    )
+
+    chain = _certificates(certificate, "certificate")
+    first = chain[0]
+    try:
+        key = load_pem_private_key(private_key.encode(), password=None)
+    except TypeError:
+        raise BadPem(
+            "private_key", _("The key is encrypted: give it without a password. It is stored encrypted.")
+        ) from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise BadPem("private_key", _("This is no private key in PEM.")) from None
+    forms = Encoding.DER, PublicFormat.SubjectPublicKeyInfo
+    if key.public_key().public_bytes(*forms) != first.public_key().public_bytes(*forms):
+        raise BadPem("private_key", _("The key is not that of the certificate."))
+    now, ends_at = timezone.now(), first.not_valid_after_utc
+    if not first.not_valid_before_utc <= now < ends_at:
+        values = {"begin": first.not_valid_before_utc.isoformat(), "end": ends_at.isoformat()}
+        raise BadPem("certificate", _("The certificate holds from %(begin)s to %(end)s: not now.") % values)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem += b"".join(each.public_bytes(Encoding.PEM) for each in chain)
+    return _Identity(pem.decode(), first.subject.rfc4514_string()[:500], ends_at)
+
+
+def _certificates(text: str, name: str) -> list[Certificate]:
+    from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415  as above
+
+    try:
+        if len(text) <= LONGEST_PEM:
+            return load_pem_x509_certificates(text.encode())
+    except ValueError:
+        pass
+    raise BadPem(name, _("These are no certificates in PEM."))
