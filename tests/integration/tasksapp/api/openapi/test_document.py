@@ -41,7 +41,7 @@ SCHEMAS = """
     LimitedBy MakeKeyPairRequest Method NewApiKey OneLive Operation OperationPage OperationRequest
     OperationState OperationVerb Ordered Overlap OwnRequest PaceOperationRequest PauseBizTypeRequest PauseFlowKeyRequest
     PausedFlowKey Peak Peaks Plan PlanRequest PlanRestRequest PlannedJob PreviewScheduleRequest Problem
-    ReasonRequest ReceivedAnswer RedriveJobRequest ReleaseClaimRequest Resolution ResolveRequest
+    Quota QuotaUse ReasonRequest ReceivedAnswer RedriveJobRequest ReleaseClaimRequest Resolution ResolveRequest
     ResumeBizTypeRequest ResumeFlowKeyRequest RotateApiKeyRequest RotateSecretRequest RotatedSecret
     SchedulePreview Scope SentRequest SeriesRequest StartOperationRequest Stats StatsPoint StatsSeries
     StopOperationRequest Target TestCall TestCallRequest TrialState TriggeredJob Verdict VersionRequest WhenLate
