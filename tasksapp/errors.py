@@ -14,6 +14,7 @@
         ├── KeyTaken          the idempotency key belongs to another request
         ├── KeyInUse          the first request with the idempotency key has not finished yet
         ├── KeyResolved       the business key is resolved: none of its jobs fires any more
+        ├── AlreadyAnswered   the business key has another answer, or what follows from its answer was made
         ├── OneIsLive         the biz type keeps one live job of a biz id, and there is one
         ├── JobNotFound       there is no such job
         ├── SeveralJobs       several live jobs have the business key
@@ -39,6 +40,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -144,6 +146,17 @@ class KeyResolved(JobError):
         super().__init__(f"{biz_type} {biz_id!r} is resolved: none of its jobs fires any more")
         self.biz_type = biz_type
         self.biz_id = biz_id
+
+
+class AlreadyAnswered(JobError):
+    """The business key has an answer already, and keeps it; ``job_id`` is the job that took it, None for none yet."""
+
+    def __init__(self, biz_id: str, outcome: str, *, at: datetime, job_id: UUID | None) -> None:
+        super().__init__(f"{biz_id!r} was answered with {outcome!r} already, at {at.isoformat(timespec='seconds')}")
+        self.biz_id = biz_id
+        self.outcome = outcome
+        self.at = at
+        self.job_id = job_id
 
 
 class OneIsLive(JobError):

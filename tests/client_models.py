@@ -78,6 +78,7 @@ _BIZ_TYPE = BizType(
     debounce_max_wait_seconds=None,
     on_success="",
     on_dead="",
+    on_resolved="",
     owner_mail="",
     owner_url="",
     lane="delayhub.timers",

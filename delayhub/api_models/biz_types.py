@@ -91,6 +91,8 @@ class BizTypeFields(TypedDict, total=False):
     on_success: str
     #: The same after a death.
     on_dead: str
+    #: The same after an answer: its jobs wait for one.
+    on_resolved: str
     #: Mail addresses, with commas between them.
     owner_mail: str
     #: http:// or https://, where messages to the owner are posted.
@@ -176,6 +178,8 @@ class BizType:
     on_success: str
     #: The same after a death.
     on_dead: str
+    #: The same after an answer: its jobs wait for one.
+    on_resolved: str
     #: Mail addresses, with commas between them. None: this key may not see it.
     owner_mail: str | None
     #: http:// or https://, where messages to the owner are posted. None: this key may not see it.

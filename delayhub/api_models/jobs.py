@@ -122,6 +122,9 @@ class Resolution:
         UUID,
         "Jobs whose attempt had begun; none of them is tried again. None unless it is accepted.",
     ]
+    answered: Annotated[str | None, UUID, "The job that the answer was for. None: there is none yet."] = None
+    status: Annotated[str, "How that job stands."] = ""
+    too_late: Annotated[bool, "That job runs, or had ended otherwise. If its attempt fails, the answer counts."] = False
     detail: Annotated[str, "What to do where it is not accepted; else empty."] = ""
 
 

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from delayhub.cli.exit_codes import ExitCode
 from delayhub.cli.job_display import ATTEMPT_COLUMNS, JOB_COLUMNS, attempt_row, job_details, job_row
 from delayhub.cli.job_import import import_jobs
-from delayhub.cli.job_input import field_options, with_exact_bytes
+from delayhub.cli.job_input import BODY, field_options, with_exact_bytes
 from delayhub.cli.session import Session
 from delayhub.cli.site_options import (
     BIZ_TYPE,
@@ -168,17 +168,23 @@ def run_again(session: Session, job_id: str, version: int | None) -> None:
 @jobs.command()
 @click.argument("biz_types", type=BIZ_TYPE, nargs=-1, required=True)
 @BIZ_ID
+@click.option("--outcome", default="", help="The answer, for jobs that wait for one, such as approved.")
+@click.option("--body", type=BODY, help="What else it says, as JSON. @FILE reads a file, - the standard input.")
 @click.option("--reason", default="", help="Why, for the audit.")
 @YES
 @click.pass_obj
-def resolve(session: Session, biz_types: tuple[str, ...], biz_id: str, reason: str, yes: bool) -> None:
-    """Call off all jobs of a business key in BIZ_TYPES: the order was paid."""
+def resolve(
+    session: Session, /, *, biz_types: tuple[str, ...], biz_id: str, outcome: str, body: Any, reason: str, yes: bool
+) -> None:
+    """Call off all jobs of a business key in BIZ_TYPES: the order was paid, or the question is answered."""
     session.confirm(f"Call off all jobs of {biz_id} in {', '.join(biz_types)}?", yes=yes)
-    done = session.api.jobs.resolve(biz_types, biz_id, reason=reason)
+    done = session.api.jobs.resolve(biz_types, biz_id, outcome=outcome, body=body, reason=reason)
+    late = " - too late, unless its attempt fails" if done.status == "running" else " - too late" * done.too_late
     rows = [
         ("Accepted", done.accepted),
         ("Cancelled", ", ".join(done.cancelled) or "none"),
         ("Running, not tried again", "not known" if done.running is None else ", ".join(done.running) or "none"),
+        *([("Answered", f"{done.answered} ({done.status}){late}")] if done.answered else []),
         *([("What to do", done.detail)] if done.detail else []),
     ]
     session.out.one(done, rows)

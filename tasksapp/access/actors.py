@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tasksapp.models.job import FOLLOW_UP
+
 #: How many characters of a name are kept.
 NAME_LENGTH = 150
 
@@ -33,6 +35,8 @@ class Actor(NamedTuple):
 
 #: What a receiver asks for in its answer.
 RECEIVER = Actor("receiver")
+#: What became of another job, which this one follows.
+FOLLOWING = Actor(FOLLOW_UP)
 #: A command on the server, which says nothing about who runs it.
 CONSOLE = Actor("manage.py")
 #: The project's own code, which says nothing about who it acts for.

@@ -36,7 +36,7 @@ FIELDS = (
     "insert_rate", "insert_burst", "delivery_rate", "delivery_burst", "max_in_flight",
     "key_rate", "key_burst", "key_max_in_flight", "ordered", "weight", "priority",
     "guarantee", "max_lateness_seconds", "when_late", "retention_seconds",
-    "one_live", "debounce_max_wait_seconds", "on_success", "on_dead",
+    "one_live", "debounce_max_wait_seconds", "on_success", "on_dead", "on_resolved",
     "owner_mail", "owner_url", "lane", "masked_fields",
 )  # fmt: skip
 #: By the name in JSON, the column.

@@ -1,4 +1,4 @@
-"""Follow-ups of biz types: which biz type's job is made after a success or a death, and that none leads back."""
+"""Follow-ups of biz types: which biz type's job is made after a success, a death or an answer; none leads back."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from tasksapp.models import BizType
 
 #: A biz type's code, and the codes that follow it.
 Graph = Mapping[str, frozenset[str]]
+#: The columns that name a biz type whose job follows.
+FOLLOW_UPS = ("on_success", "on_dead", "on_resolved")
 
 
 def follow_up_loop(biz_type: BizType, *, using: str) -> list[str]:
@@ -15,14 +17,12 @@ def follow_up_loop(biz_type: BizType, *, using: str) -> list[str]:
 
     It asks the database only where the biz type has follow-ups.
     """
-    if not (biz_type.on_success or biz_type.on_dead):
+    own = [getattr(biz_type, name) for name in FOLLOW_UPS]
+    if not any(own):
         return []
     others = BizType.objects.using(using).filter(tenant=biz_type.tenant_id).exclude(pk=biz_type.pk)
-    graph = {
-        code: _following(on_success, on_dead)
-        for code, on_success, on_dead in others.values_list("code", "on_success", "on_dead")
-    }
-    graph[biz_type.code] = _following(biz_type.on_success, biz_type.on_dead)
+    graph = {code: _following(*codes) for code, *codes in others.values_list("code", *FOLLOW_UPS)}
+    graph[biz_type.code] = _following(*own)
     return way_back(graph, biz_type.code)
 
 

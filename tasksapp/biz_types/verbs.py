@@ -15,6 +15,7 @@ from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.access.quotas import Quota, take_one
+from tasksapp.biz_types.follow_ups import FOLLOW_UPS
 from tasksapp.models import UNTIL_RESUMED, BizType
 from tasksapp.models.encrypted_text import seal
 from tasksapp.sql.first_jobs import has_jobs
@@ -231,7 +232,7 @@ def _rename_follow_ups(biz_type: BizType) -> None:
     code = rows.filter(pk=biz_type.pk).values_list("code", flat=True).first()
     if code is None or code == biz_type.code:
         return
-    for name in ("on_success", "on_dead"):
+    for name in FOLLOW_UPS:
         rows.filter(tenant=biz_type.tenant_id, **{name: code}).update(**{name: biz_type.code})
 
 

@@ -173,13 +173,13 @@ class Claimer:
         return answer
 
     def _expire(self, answer: ClaimAnswer, *, now: datetime) -> None:
-        """Ends jobs that are too old or too late, and makes the jobs that follow, in one transaction."""
+        """Ends jobs that are too old, too late or resolved, and makes the jobs that follow, in one transaction."""
         with transaction.atomic(using=self._using):
-            dead = expire_jobs(answer.expiring, now=now, worker=self._worker, using=self._using)
-            make_follow_ups([EndedJob.of(job) for job in dead], using=self._using)
-        ended = {job.id for job in dead}
+            expired = expire_jobs(answer.expiring, now=now, worker=self._worker, using=self._using)
+            make_follow_ups([EndedJob.of(job) for job in expired], using=self._using)
+        ended = {job.id for job in expired}
         answer.ended += ended
-        answer.died += [(job.biz_type_id, job.error_class) for job in dead]
+        answer.died += [(job.biz_type_id, job.error_class) for job in expired if job.status == Status.DEAD]
         answer.locked += [job_id for job_id in answer.expiring if job_id not in ended]
 
     def _log_ended(self, ended: Sequence[UUID]) -> None:

@@ -39,6 +39,7 @@ T = TypeVar("T")
 
 #: More callbacks than a process ever has.
 UNLIMITED = 1_000_000
+_AGAIN = Transition.RETRY.target
 
 
 class Completion(NamedTuple):
@@ -69,12 +70,24 @@ class Completion(NamedTuple):
         return self.finished.transition is Transition.GIVE_UP
 
     @property
-    def ended_with_follow_up(self) -> bool:
-        """Whether another job is made from what became of it."""
+    def may_be_followed(self) -> bool:
+        """Whether another job may be made from what becomes of it."""
         biz_type = self.job.biz_type
+        if biz_type.on_resolved:
+            return True
         if not biz_type.on_success and not biz_type.on_dead:
             return False
         return follow_up_of(biz_type, status=self.finished.status) != ""
+
+    @property
+    def may_be_resolved(self) -> bool:
+        """Whether an answer may change what becomes of it."""
+        return self.job.biz_type.on_resolved != "" and self.finished.transition is not Transition.SUCCEED
+
+    @property
+    def as_resolved(self) -> Completion:
+        """The same, as an answer has changed it: neither tried again nor dead."""
+        return self._replace(finished=self.finished._replace(transition=Transition.RESOLVE_RETRY, next_run_at=None))
 
     @property
     def ended(self) -> EndedJob:
@@ -132,7 +145,9 @@ class Completer:
             completions = [self._masked(completion) for completion in completions]
         now = now_by(self._clock)
         finished = [completion.finished for completion in completions]
-        written = self._on_live_connection(lambda: self._write(completions, finished, now=now))
+        written, resolved = self._on_live_connection(lambda: self._write(completions, finished, now=now))
+        if resolved:
+            completions = _with_resolved(completions, resolved)
         kept = completions
         if len(written) < len(completions):
             kept = [completion for completion in completions if completion.job.id in written]
@@ -184,15 +199,26 @@ class Completer:
         hide = self._on_live_connection(lambda: hidden_by(completion.job, using=self._using))
         return completion if hide is None else completion._replace(finished=hide_in(completion.finished, hide))
 
-    def _write(self, completions: Sequence[Completion], finished: Sequence[Finished], *, now: datetime) -> set[UUID]:
-        """Writes the outcomes, and with them the jobs that follow, where biz types want that."""
-        following = [completion.ended for completion in completions if completion.ended_with_follow_up]
+    def _write(
+        self, completions: Sequence[Completion], finished: Sequence[Finished], *, now: datetime
+    ) -> tuple[set[UUID], set[UUID]]:
+        """Writes the outcomes, and with them the jobs that follow, where biz types want that.
+
+        Gives back which were written, and which of them are resolved by it; that is asked only where answers count.
+        """
+        following = [completion for completion in completions if completion.may_be_followed]
         if not following:
-            return write_outcomes(finished, now=now, worker=self._worker, using=self._using)
+            return write_outcomes(finished, now=now, worker=self._worker, using=self._using), set()
         with transaction.atomic(using=self._using):
             written = write_outcomes(finished, now=now, worker=self._worker, using=self._using)
-            make_follow_ups([job for job in following if job.id in written], using=self._using)
-        return written
+            asked = [one.job.id for one in following if one.may_be_resolved and one.job.id in written]
+            resolved = set()
+            if asked:
+                rows = Job.objects.using(self._using).filter(id__in=asked, status=Transition.RESOLVE_RETRY.target)
+                resolved = set(rows.values_list("id", flat=True))
+            ended = [completion.ended for completion in _with_resolved(following, resolved)]
+            make_follow_ups([job for job in ended if job.id in written and job.status != _AGAIN], using=self._using)
+        return written, resolved
 
     def _on_live_connection(self, statement: Callable[[], T]) -> T:
         """What the statement gives back; where the connection is broken, it is run once more on a new one.
@@ -276,6 +302,10 @@ class Completer:
         )
         ids = list(others.exclude(id=job.id).values_list("id", flat=True)[:BATCH_ROWS])
         apply_many(Verb.CANCEL, ids, by=RECEIVER, using=self._using)
+
+
+def _with_resolved(completions: Sequence[Completion], resolved: Set[UUID]) -> list[Completion]:
+    return [one.as_resolved if one.job.id in resolved else one for one in completions]
 
 
 def _log(completion: Completion, *, debugs: bool) -> None:

@@ -1,4 +1,7 @@
-"""Follow-ups: the jobs that a biz type wants after a success or a death, made in the outcome's own transaction."""
+"""Follow-ups: the jobs that a biz type wants after a success, a death or an answer, made with the end of the job.
+
+A job has one at most, by the status that it got: it is made in the transaction, and behind the statement, that ends it.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,22 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.db import connections
+from django.utils import timezone
+
+from tasksapp.access.actors import FOLLOWING
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.visible import Reach
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs import signals
-from tasksapp.jobs.creation import create_many
 from tasksapp.jobs.exact_bytes import shown_bytes
 from tasksapp.jobs.masking import passed_on
-from tasksapp.jobs.requests import RULES, JobRequest, Rejected
+from tasksapp.jobs.requests import RULES, Accepted, JobRequest, Rejected, checked
+from tasksapp.jobs.writing import Batch, Created, Writing
 from tasksapp.models import BizType, Job, Status
 from tasksapp.models.tenant import DEFAULT_TENANT
+from tasksapp.sql.answers import Answer, Taker, take_answers
+from tasksapp.sql.tombstones import REASON, living
 
 logger = logging.getLogger(__name__)
 
@@ -27,10 +36,15 @@ logger = logging.getLogger(__name__)
 MOST_DEPTH = 8
 #: The body's member that says what a job follows.
 FOLLOWS = "follows"
+#: How much of an error a row keeps.
+_ERROR_LENGTH = 500
 
 
 class EndedJob(NamedTuple):
-    """A job that has succeeded or died, as far as its follow-up tells of it."""
+    """A job that has succeeded, died or was called off, as far as its follow-up tells of it.
+
+    ``body``: empty where it is yet to be read. ``answer``: the one that it took; None where there was none.
+    """
 
     id: UUID
     biz_type: BizType
@@ -45,20 +59,27 @@ class EndedJob(NamedTuple):
     raw: bytes | memoryview | None = None
     request: str = ""
     flow_key: str = ""
+    answer: Answer | None = None
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether it was called off."""
+        return self.status == Status.CANCELLED
 
     @property
     def follow_up(self) -> str:
         """The code of the biz type whose job follows; '' for none."""
+        if self.is_resolved:
+            return self.biz_type.on_resolved if self.answer else ""
         return follow_up_of(self.biz_type, status=self.status)
 
     @classmethod
     def of(cls, job: Job) -> EndedJob:
         """The ended job of a row, with its biz type."""
-        if job.get_deferred_fields():
-            job.refresh_from_db(fields=["body", "raw"])  # both at once
+        body, raw = ("", None) if job.get_deferred_fields() else (job.body, job.raw)
         return cls(
-            job.id, job.biz_type, job.status, job.biz_id, job.body, job.due_at, job.attempts, job.last_error,
-            job.error_class, job.traceparent, job.raw, job.request, job.flow_key,
+            job.id, job.biz_type, job.status, job.biz_id, body, job.due_at, job.attempts, job.last_error,
+            job.error_class, job.traceparent, raw, job.request, job.flow_key,
         )  # fmt: skip
 
 
@@ -69,24 +90,52 @@ def follow_up_of(biz_type: BizType, *, status: str) -> str:
     return biz_type.on_dead if status == Status.DEAD else ""
 
 
-def make_follow_ups(ended: Sequence[EndedJob], *, using: str) -> None:
-    """Makes the jobs that follow, in the caller's transaction, which writes the outcomes.
+def make_follow_ups(ended: Sequence[EndedJob], *, using: str, now: datetime | None = None) -> None:
+    """Makes the jobs that follow, in the caller's transaction, which has written how these jobs ended.
 
-    What cannot be made (its biz type is gone, disabled or takes no more jobs) is logged: the outcome counts all the
-    same. While the tenant is moved it is made: the move waits for what runs.
+    Jobs of biz types that wait for answers take theirs: it decides what follows, or came too late for that.
+
+    Neither a resolve from before nor an insert rate keeps what follows from being made. What cannot be (its biz type
+    is gone or disabled, or keeps one live job of the biz id) is logged, and said by the job: it has ended all the same.
+    While the tenant is moved it is made: the move waits for what runs.
     """
+    now = now or timezone.now()
+    ended = _with_answers(ended, now=now, using=using)
     by_tenant: dict[int, list[EndedJob]] = {}
     for job in ended:
         if job.follow_up:
             by_tenant.setdefault(job.biz_type.tenant_id or 0, []).append(job)
     for tenant_id, group in sorted(by_tenant.items()):  # each locks flow keys: all workers do so in one order
         requests = [(job, request) for job in group if (request := _request(job, using=using)) is not None]
-        made = create_many(
-            [request for _, request in requests], seen_by=Reach(tenant_id, while_moving=True), using=using
-        )
+        made = _made([request for _, request in requests], tenant_id=tenant_id, now=now, using=using)
         for (job, request), outcome in zip(requests, made, strict=True):
             if isinstance(outcome, Rejected):
-                _complain(job, request.biz_type, str(outcome.error))
+                _complain(job, request.biz_type, str(outcome.error), using=using)
+
+
+def _with_answers(ended: Sequence[EndedJob], *, now: datetime, using: str) -> list[EndedJob]:
+    takers = [
+        Taker(job.id, job.biz_type.pk, job.biz_id, is_resolved=job.is_resolved)
+        for job in ended
+        if job.biz_type.on_resolved
+    ]
+    taken = take_answers(takers, now=now, using=using)
+    return [job._replace(answer=taken[job.id]) if job.id in taken else job for job in ended]
+
+
+def _made(requests: Sequence[JobRequest], *, tenant_id: int, now: datetime, using: str) -> list[Created | Rejected]:
+    """What became of each request."""
+    reach = Reach(tenant_id, while_moving=True)
+    outcomes, _ = checked(requests, reach=reach, now=now, using=using, is_limited=False)
+    accepted = [outcome for outcome in outcomes if isinstance(outcome, Accepted)]
+    # Tombstones hold follow-ups from before them; the clock of who laid one may be ahead of this one.
+    keys = {(one.row.biz_type_id, one.row.biz_id) for one in accepted if one.biz_type.has_tombstones}
+    created_at = max([now, *(tombstone.at for tombstone in living(keys, using=using).values())])
+    writing = Writing(accepted, Batch(created_at, using, None, FOLLOWING.name), connections[using])
+    if accepted:
+        writing.save()
+    made = iter(writing.outcomes)
+    return [outcome if isinstance(outcome, Rejected) else next(made) for outcome in outcomes]
 
 
 def send_signals(ended: Sequence[EndedJob], *, using: str) -> None:
@@ -111,9 +160,9 @@ def _request(job: EndedJob, *, using: str) -> JobRequest | None:
     body = json.loads(job.body)
     depth = _depth(body) + 1
     if depth > MOST_DEPTH:
-        _complain(job, job.follow_up, f"it would be number {depth} of a chain")
+        _complain(job, job.follow_up, f"it would be number {depth} of a chain", using=using)
         return None
-    about = {
+    about: dict[str, Any] = {
         "id": str(job.id),
         "biz_type": job.biz_type.code,
         "status": str(job.status),
@@ -122,6 +171,8 @@ def _request(job: EndedJob, *, using: str) -> JobRequest | None:
         "last_error": job.last_error,
         "error_class": job.error_class,
     }
+    if job.answer is not None:
+        about["answer" if job.is_resolved else "late_answer"] = job.answer.as_json()
     if job.biz_type.masked_fields:
         job, body = _masked(job, body, using=using)
     shown = shown_bytes(job.raw, job.request)
@@ -132,6 +183,8 @@ def _request(job: EndedJob, *, using: str) -> JobRequest | None:
     except InvalidJob:
         # With what it follows beside it, the body is too large or too deep for a job.
         carried = {FOLLOWS: {**carried[FOLLOWS], "body_left_out": True}, "body": None}
+        if job.answer is not None:
+            carried = _with_room(carried)
     return JobRequest(
         job.follow_up, biz_id=job.biz_id, flow_key=job.flow_key, body=carried, traceparent=job.traceparent
     )
@@ -153,6 +206,16 @@ def _with_body(job: EndedJob, *, using: str) -> EndedJob:
     return job._replace(body=body, raw=raw)
 
 
+def _with_room(carried: dict[str, Any]) -> dict[str, Any]:
+    """The same, without the body of the answer where that alone is too large or too deep."""
+    try:
+        RULES["body"](carried)
+    except InvalidJob:
+        name = "answer" if "answer" in carried[FOLLOWS] else "late_answer"
+        carried[FOLLOWS][name] |= {"body": None, "body_left_out": True}
+    return carried
+
+
 def _depth(body: Any) -> int:
     """How many jobs the job follows; 0 for one that follows none."""
     follows = body.get(FOLLOWS) if isinstance(body, dict) else None
@@ -160,7 +223,11 @@ def _depth(body: Any) -> int:
     return depth if isinstance(depth, int) and depth >= 0 else 0
 
 
-def _complain(job: EndedJob, code: str, why: str) -> None:
+def _complain(job: EndedJob, code: str, why: str, *, using: str) -> None:
+    said = f"no job of {code} follows: {why}"
+    before = REASON if job.is_resolved else job.last_error
+    error = f"{before}; {said}" if before else said
+    Job.objects.using(using).filter(id=job.id).update(last_error=error[:_ERROR_LENGTH])
     logger.warning(
         "no job of %s follows job %s: %s", code, job.id, why, extra={"action": "follow", "job_id": str(job.id)}
     )

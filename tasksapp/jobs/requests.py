@@ -137,7 +137,7 @@ class Accepted(NamedTuple):
     """A request that passed the rules, and the row it asks for.
 
     ``max_wait``: how long after the creation of the job that it replaces the row may put that off; None without a
-    debounce key.
+    debounce key. ``is_answered``: what it asks was answered before.
     """
 
     row: NewJob
@@ -145,6 +145,7 @@ class Accepted(NamedTuple):
     key: str | None
     request: JobRequest
     max_wait: timedelta | None
+    is_answered: bool = False
 
     def request_hash(self) -> str:
         """SHA-256 of what the caller asked for: a delay counts as a delay, whenever it is asked for again."""
@@ -178,7 +179,9 @@ class Checked(NamedTuple):
     limits: Sequence[InsertLimit]
 
 
-def checked(requests: Sequence[JobRequest], *, reach: Reach = OWN_REACH, now: datetime, using: str) -> Checked:
+def checked(
+    requests: Sequence[JobRequest], *, reach: Reach = OWN_REACH, now: datetime, using: str, is_limited: bool = True
+) -> Checked:
     """Each request as it was accepted; rejected where it breaks a rule, or its biz type or tenant takes no more now.
 
     Args:
@@ -186,6 +189,7 @@ def checked(requests: Sequence[JobRequest], *, reach: Reach = OWN_REACH, now: da
         reach: which biz types they may name.
         now: when they came.
         using: the database.
+        is_limited: whether insert rates count.
 
     Raises TenantMoving.
     """
@@ -206,7 +210,7 @@ def checked(requests: Sequence[JobRequest], *, reach: Reach = OWN_REACH, now: da
             outcomes.append(accepted if full is None else Rejected(full))
         except InvalidJob as error:
             outcomes.append(Rejected(error))
-    return Checked(outcomes, _admit(outcomes))
+    return Checked(outcomes, _admit(outcomes) if is_limited else ())
 
 
 def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now: datetime) -> Accepted:

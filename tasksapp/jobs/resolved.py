@@ -1,19 +1,15 @@
-"""What is refused where a business key is resolved: new jobs, and making a job live again. What becomes of its jobs."""
+"""What is refused where a business key is resolved: new jobs, and making a job live again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-from django.db.models import F
-from django.utils import timezone
-
-from tasksapp.access.actors import OWN_CODE
 from tasksapp.errors import KeyResolved
 from tasksapp.jobs.requests import Accepted, Rejected
-from tasksapp.models import Job, Transition
-from tasksapp.sql.tombstones import called_off, lift_tombstones, living, resolved_ids
+from tasksapp.models import IdempotencyKey, Job, Tombstone
+from tasksapp.sql.answers import refuse_lifting_answers
+from tasksapp.sql.tombstones import lift_tombstones, living, resolved_ids
 
 
 def without_resolved(outcomes: list[Accepted | Rejected], *, now: datetime, using: str) -> list[Accepted | Rejected]:
@@ -21,64 +17,72 @@ def without_resolved(outcomes: list[Accepted | Rejected], *, now: datetime, usin
 
     A request that passes may come too late all the same, where its transaction is committed after the resolve: the
     claim finds that out. Only biz types that have tombstones cost a query.
+
+    One that asks what was answered before passes too, marked: its job is born resolved. Where none is resolved, it is
+    the same list.
     """
     keys = {
         (outcome.row.biz_type_id, outcome.row.biz_id)
         for outcome in outcomes
         if isinstance(outcome, Accepted) and outcome.biz_type.has_tombstones and outcome.row.biz_id
     }
-    resolved = {key for key, until in living(keys, using=using).items() if until > now} if keys else set()
+    resolved = {key: one for key, one in living(keys, using=using).items() if one.until > now} if keys else {}
     if not resolved:
         return outcomes
-    return [
-        Rejected(KeyResolved(outcome.biz_type.code, outcome.row.biz_id))
-        if isinstance(outcome, Accepted) and (outcome.row.biz_type_id, outcome.row.biz_id) in resolved
-        else outcome
-        for outcome in outcomes
-    ]
+    found: list[Accepted | Rejected] = []
+    for outcome in outcomes:
+        tombstone = resolved.get(_key(outcome)) if isinstance(outcome, Accepted) else None
+        if tombstone is None or isinstance(outcome, Rejected):
+            found.append(outcome)
+        elif _is_answered(outcome, tombstone, using=using):
+            found.append(outcome._replace(is_answered=True))
+        else:
+            found.append(Rejected(KeyResolved(outcome.biz_type.code, outcome.row.biz_id)))
+    return found
 
 
 def refuse_resolved_key(job: Job, biz_id: str, *, using: str) -> None:
     """Refuses to give the job a biz id that is resolved. Raises KeyResolved."""
     key = job.biz_type_id, biz_id
     if biz_id and job.biz_type.has_tombstones:
-        until = living([key], using=using).get(key)
-        if until is not None and until > job.created_at:
+        tombstone = living([key], using=using).get(key)
+        if tombstone is not None and tombstone.holds(job):
             raise KeyResolved(job.biz_type.code, biz_id)
 
 
 def refuse_resolved(job: Job, *, lift: bool, using: str) -> None:
     """Refuses to make the job live again where its business key is resolved, or lifts the tombstone.
 
-    Raises KeyResolved.
+    Raises KeyResolved, or AlreadyAnswered where what follows from an answer was made.
     """
     if not job.biz_type.has_tombstones or not job.biz_id:
         return
     if lift:
-        lift_tombstones([job.biz_type_id], biz_id=job.biz_id, using=using)
+        lift_key([job.biz_type_id], biz_id=job.biz_id, using=using)
     elif resolved_ids([job], using=using):
         raise KeyResolved(job.biz_type.code, job.biz_id)
 
 
-def cancel_resolved(jobs: Sequence[Job], *, using: str) -> None:
-    """Cancels those of the jobs whose business key was resolved while they were made live again; they say so then.
+def lift_key(biz_type_ids: Sequence[int], *, biz_id: str, using: str) -> int:
+    """Lifts the tombstones of a business key; gives back how many there were. Raises AlreadyAnswered."""
+    refuse_lifting_answers(biz_type_ids, biz_id=biz_id, using=using)
+    return lift_tombstones(biz_type_ids, biz_id=biz_id, using=using)
 
-    Such a resolve has looked for pending jobs before these were committed, and these have looked for its tombstone
-    before that was. So it is called when they are committed; a claim would find the same when they are due.
+
+def _key(outcome: Accepted) -> tuple[int, str]:
+    return outcome.row.biz_type_id, outcome.row.biz_id
+
+
+def _is_answered(request: Accepted, tombstone: Tombstone, *, using: str) -> bool:
+    """Whether the request asks what was answered before, or is the same one that did so once more.
+
+    An answer that came too late for an earlier job of the key is no answer to this one.
     """
-    resolved = resolved_ids(jobs, using=using)
-    if not resolved:
-        return
-    rows = Job.objects.using(using).filter(id__in=resolved)
-    values = called_off_by(OWN_CODE.name, now=timezone.now())
-    rows.filter(status=Transition.RESOLVE.source).update(**values, version=F("version") + 1)
-    stored = {job.id: job for job in rows.only("status", "version", *values)}
-    for job in jobs:
-        if job.id in stored:
-            for name in ("version", *values):
-                setattr(job, name, getattr(stored[job.id], name))
-
-
-def called_off_by(by: str, *, now: datetime) -> dict[str, Any]:
-    """What ``tasksapp.sql.tombstones.called_off`` gives, and who did it."""
-    return {**called_off(now=now), "changed_by": by, "operation_id": None}
+    if not (request.biz_type.on_resolved and tombstone.outcome):
+        return False
+    if tombstone.answered_job is None:
+        return not Job.objects.using(using).filter(biz_type=request.biz_type, biz_id=request.row.biz_id).exists()
+    if request.key is None:
+        return False
+    same = IdempotencyKey.objects.using(using).filter(biz_type=request.biz_type, key=request.key)
+    return same.filter(job_id=tombstone.answered_job).exists()

@@ -1,16 +1,19 @@
-"""Resolving: "the order was paid". After an accepted resolve nothing fires for that business key."""
+"""Resolving: "the order was paid". After an accepted resolve nothing fires for that business key.
+
+Where a biz type has ``on_resolved``, its jobs wait for an answer, and a resolve brings one.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
 from django.db import Error, connections, router, transaction
-from django.db.models import F, QuerySet
+from django.db.models import Min, QuerySet
 from django.utils import timezone
 
 from tasksapp.access import audit
@@ -19,13 +22,17 @@ from tasksapp.access.audit import Deed
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.visible import Reach, reach_of, refuse_moving
 from tasksapp.errors import InvalidJob, UnknownBizType
+from tasksapp.jobs.called_off import call_off
 from tasksapp.jobs.requests import RULES
-from tasksapp.jobs.resolved import called_off_by
+from tasksapp.jobs.resolved import lift_key
 from tasksapp.jobs.retry_policy import LONGEST_RETRY_AFTER
+from tasksapp.jobs.validation import Body, Key
 from tasksapp.jobs.verbs import follow_on_commit, named
-from tasksapp.models import BizType, Job, Transition
+from tasksapp.models import BizType, Job, Status, Tombstone, Transition, error_class
 from tasksapp.models.code import is_code
-from tasksapp.sql.tombstones import lay_tombstones, lift_tombstones
+from tasksapp.models.job import FOLLOW_UP
+from tasksapp.sql.answers import Answer, lay_answers
+from tasksapp.sql.tombstones import lay_tombstones
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +40,11 @@ logger = logging.getLogger(__name__)
 BATCH_ROWS = 500
 #: Biz types that one resolve may name.
 MOST_BIZ_TYPES = 100
+#: What jobs hear that wait for an answer, where a resolve says no other word.
+RESOLVED = "resolved"
+#: The rules of an answer.
+OUTCOME = Key(longest=100, none="", field="outcome", help="The answer, for jobs that wait for one: `approved`.")
+BODY = Body(field="body", help="What else the answer says: any JSON value.")
 
 
 class OfBizType(Protocol):
@@ -60,6 +72,11 @@ class Resolution:
             jobs are: resolve the key once more to know.
         cancelled: the jobs that were pending, as far as they are cancelled; None until the commit.
         running: the jobs whose attempt had begun. None of them is tried again. None unless it is accepted.
+        answered: the job that the answer was for: the first that it named, of biz types that wait for one. None where
+            there is none yet: the next one that asks is answered at once.
+        status: how that job stands.
+        too_late: whether that job runs, or had ended otherwise: its time was over. If an attempt that runs fails, the
+            answer counts after all.
     """
 
     biz_id: str
@@ -67,12 +84,17 @@ class Resolution:
     accepted: bool | None = None
     cancelled: list[UUID] | None = None
     running: list[UUID] | None = None
+    answered: UUID | None = None
+    status: str = ""
+    too_late: bool = False
 
 
 def resolve(
     biz_types: What,
     biz_id: str,
     *,
+    outcome: str | None = None,
+    body: Any = None,
     tenant: str | None = None,
     seen_by: object = None,
     by: Actor | None = None,
@@ -81,25 +103,30 @@ def resolve(
 ) -> Resolution:
     """Calls off all jobs of a business key, those that are created from now on for a week as well.
 
+    It answers those whose biz types have ``on_resolved``: a job of that follows, with outcome and body.
+
     Within a transaction of the caller it counts from the commit on: ``accepted``, ``cancelled`` and ``running`` are
     None until then. It raises what the database raises only where nothing was committed.
 
     Args:
         biz_types: the code of a biz type, several codes, or the steps of a plan.
         biz_id: the business key.
+        outcome: the answer, for jobs that wait for one, such as ``approved``; None: ``resolved``.
+        body: what else the answer says, any JSON value.
         tenant: the code of the tenant whose biz types they are; None for the default one.
         seen_by: the caller of the API whose biz types they are, in the place of ``tenant``.
         by: who does it, for the audit; None for the project's own code, which leaves no entries there.
         reason: why, for the audit.
         using: the database.
 
-    Raises InvalidJob, UnknownBizType where there is no such biz type, and UnknownTenant.
+    Raises InvalidJob, UnknownBizType where there is no such biz type, UnknownTenant, and AlreadyAnswered where another
+    answer was there.
     """
     using = using or router.db_for_write(Job)
     biz_id = _key(biz_id)
     found = _biz_types(biz_types, reach=reach_of(seen_by, tenant=tenant, using=using), using=using)
-    outcome = Resolution(biz_id=biz_id, biz_types=[biz_type.code for biz_type in found])
-    work = _Resolving(found, biz_id, by=by, reason=reason, using=using)
+    resolution = Resolution(biz_id=biz_id, biz_types=[biz_type.code for biz_type in found])
+    work = _Resolving(found, biz_id, outcome=OUTCOME(outcome) or "", body=body, by=by, reason=reason, using=using)
     inside = connections[using].in_atomic_block
     # The order matters: a claim that begins after this commit sees the tombstone, and what a claim has taken before is
     # found by the two steps after it.
@@ -108,12 +135,12 @@ def resolve(
         if inside:
 
             def finish_on_commit() -> None:
-                work.finish(outcome)
+                work.finish(resolution)
 
             transaction.on_commit(finish_on_commit, using=using, robust=True)
     if not inside:
-        work.finish(outcome)
-    return outcome
+        work.finish(resolution)
+    return resolution
 
 
 def lift(
@@ -130,13 +157,14 @@ def lift(
 
     Jobs that were cancelled stay so. For the arguments see :func:`resolve`.
 
-    Raises InvalidJob, UnknownBizType where there is no such biz type, and UnknownTenant.
+    Raises InvalidJob, UnknownBizType where there is no such biz type, UnknownTenant, and AlreadyAnswered where a job
+    has taken the answer of the resolve.
     """
     using = using or router.db_for_write(Job)
     biz_id = _key(biz_id)
     found = _biz_types(biz_types, reach=reach_of(seen_by, tenant=tenant, using=using), using=using)
     with transaction.atomic(using=using):
-        lifted = lift_tombstones([biz_type.pk for biz_type in found], biz_id=biz_id, using=using)
+        lifted = lift_key([biz_type.pk for biz_type in found], biz_id=biz_id, using=using)
         if lifted:
             _record(Deed.LIFT, found, biz_id, by=by, reason=reason, using=using)
     return lifted
@@ -145,25 +173,61 @@ def lift(
 class _Resolving:
     """One resolve: of which biz types, for which biz id, by whom."""
 
-    def __init__(self, biz_types: Sequence[BizType], biz_id: str, *, by: Actor | None, reason: str, using: str) -> None:
+    def __init__(
+        self,
+        biz_types: Sequence[BizType],
+        biz_id: str,
+        *,
+        outcome: str,
+        body: Any,
+        by: Actor | None,
+        reason: str,
+        using: str,
+    ) -> None:
         self._biz_types = biz_types
         self._biz_id = biz_id
         self._by = by
         self._reason = reason
         self._using = using
+        #: Biz types whose jobs wait for an answer.
+        self._hearing = {biz_type.pk for biz_type in biz_types if biz_type.on_resolved}
+        #: Whether the caller gave an answer.
+        self._is_said = bool(outcome) or body is not None
+        self._outcome, self._body = outcome or RESOLVED, BODY(body)
+        #: Follow-ups that were made since then are not called off. None: there are none.
+        self._since: datetime | None = None
+        if self._is_said and not self._hearing:
+            text = "outcome and body are for biz types that have on_resolved, and none of these has"
+            raise InvalidJob("outcome", "not_heard", text)
 
     def lay(self) -> None:
         """The first step: the tombstones, in a transaction that holds nothing else of the resolve."""
         now = timezone.now()
         untils = {biz_type.pk: now + life_span(biz_type) for biz_type in self._biz_types}
         name = (self._by or OWN_CODE).name
-        if lay_tombstones(untils, biz_id=self._biz_id, now=now, by=name, using=self._using):
+        if self._hearing:
+            answer = Answer(self._outcome, self._body, now, name)
+            is_first = lay_answers(
+                untils, answer, hearing=self._hearing, biz_id=self._biz_id, is_said=self._is_said, using=self._using
+            )
+        else:
+            is_first = lay_tombstones(untils, biz_id=self._biz_id, now=now, by=name, using=self._using)
+        if is_first:
             # So that creates of this process refuse at once; those of others follow within a second.
             transaction.on_commit(biz_type_cache.clear, using=self._using)
-        _record(Deed.RESOLVE, self._biz_types, self._biz_id, by=self._by, reason=self._reason, using=self._using)
+        said = {"outcome": self._outcome} if self._hearing else None
+        _record(
+            Deed.RESOLVE, self._biz_types, self._biz_id, by=self._by, reason=self._reason, using=self._using, after=said
+        )
+        if self._hearing:
+            laid = Tombstone.objects.using(self._using).filter(biz_type_id__in=untils, biz_id=self._biz_id)
+            self._since = laid.aggregate(at=Min("at"))["at"]
 
     def finish(self, outcome: Resolution) -> None:
-        """The second step cancels what is pending, the third one names what runs; the outcome tells of a failure."""
+        """The second step cancels what is pending, the third one names what runs; the outcome tells of a failure.
+
+        Where there is an answer, a fourth one says which job it was for.
+        """
         outcome.accepted, outcome.cancelled = False, []
         try:
             while batch := self._cancel_batch():
@@ -171,6 +235,8 @@ class _Resolving:
             # By a statement of its own, which sees what the claims that the second step waited for have taken.
             running = self._rows().filter(status=Transition.RESOLVE_RETRY.source)
             outcome.running = list(running.order_by("id").values_list("id", flat=True))
+            if self._hearing:
+                self._tell_who_is_answered(outcome)
         except Error as error:
             logger.warning(
                 "%s is resolved, but not all of its jobs are cancelled yet: %s",
@@ -181,47 +247,56 @@ class _Resolving:
 
     def _rows(self) -> QuerySet[Job]:
         numbers = [biz_type.pk for biz_type in self._biz_types]
-        return Job.objects.using(self._using).filter(biz_type_id__in=numbers, biz_id=self._biz_id)
+        rows = Job.objects.using(self._using).filter(biz_type_id__in=numbers, biz_id=self._biz_id)
+        if self._since is None:
+            return rows
+        # What follows from the answer is none of what it calls off.
+        return rows.exclude(created_by=FOLLOW_UP, created_at__gte=self._since)
 
     def _cancel_batch(self) -> list[UUID]:
         """Cancels pending jobs and gives back their ids; none where none are left.
 
         It waits for the transactions of others, claims above all: it may pass over no row.
         """
-        now = timezone.now()
         pending = self._rows().filter(status=Transition.RESOLVE.source)
         with transaction.atomic(using=self._using):
-            if not connections[self._using].features.has_select_for_update:
-                # SQLite: a transaction that begins by reading is refused, without waiting, when it comes to write.
-                pending.update(version=F("version"))
-            found = list(
-                pending.select_related("biz_type__tenant").defer("body", "raw").order_by("id")
-                .select_for_update(no_key=True, of=("self",))[:BATCH_ROWS]
-            )  # fmt: skip
-            if not found:
-                return []
-            values = called_off_by((self._by or OWN_CODE).name, now=now)
-            ids = [job.id for job in found]
-            Job.objects.using(self._using).filter(id__in=ids).update(**values, version=F("version") + 1)
-            self._record_cancelled(found, values)
-            for job in found:
-                job.status = Transition.RESOLVE.target
+            found = call_off(pending, by=self._by, limit=BATCH_ROWS)
+            self._record_cancelled(found)
             follow_on_commit(found, verb=Deed.RESOLVE, by=self._by, using=self._using)
-        return ids
+        return [job.id for job in found]
 
-    def _record_cancelled(self, jobs: Sequence[Job], values: dict[str, Any]) -> None:
+    def _record_cancelled(self, jobs: Sequence[Job]) -> None:
         by = self._by
-        if by is None or not audit.is_recorded(by):
+        if by is None or not jobs or not audit.is_recorded(by):
             return
-        after = {name: values[name] for name in ("status", "finished_at")}
+        before = {"status": Transition.RESOLVE.source, "finished_at": None}
         entries = [
             audit.entry(
-                Deed.RESOLVE, by=by, job_id=job.id, biz_type_id=job.biz_type_id, what=named(job),
-                before={"status": job.status, "finished_at": None}, after=after, reason=self._reason,
+                Deed.RESOLVE, by=by, job_id=job.id, biz_type_id=job.biz_type_id, what=named(job), before=before,
+                after={"status": job.status, "finished_at": job.finished_at}, reason=self._reason,
             )
             for job in jobs
         ]  # fmt: skip
         audit.record(entries, using=self._using)
+
+    def _tell_who_is_answered(self, outcome: Resolution) -> None:
+        """Notes the job that the answer was for. Of one that has ended otherwise no later job may take it."""
+        table = Tombstone.objects.using(self._using)
+        rows = table.filter(biz_type_id__in=self._hearing, biz_id=self._biz_id).order_by("biz_type_id")
+        for row in rows.defer("answer"):
+            jobs = self._rows().filter(biz_type_id=row.biz_type_id).defer("body", "raw")
+            if row.answered_job is not None:
+                job = jobs.filter(id=row.answered_job).first()
+            else:
+                job = jobs.filter(status=Status.RUNNING).order_by("id").first() or jobs.order_by("-id").first()
+            if job is None:
+                continue
+            if row.answered_job is None and job.finished_at is not None:
+                table.filter(pk=row.pk, answered_job=None).update(answered_job=job.id)
+            outcome.answered, outcome.status = job.id, str(job.status)
+            was_resolved = job.status == Transition.RESOLVE.target and job.error_class == error_class.RESOLVED
+            outcome.too_late = not was_resolved and job.status != Status.PENDING
+            return
 
 
 def life_span(biz_type: BizType) -> timedelta:
@@ -259,12 +334,19 @@ def _biz_types(what: Any, *, reach: Reach, using: str) -> list[BizType]:
 
 
 def _record(
-    deed: Deed, biz_types: Sequence[BizType], biz_id: str, *, by: Actor | None, reason: str, using: str
+    deed: Deed,
+    biz_types: Sequence[BizType],
+    biz_id: str,
+    *,
+    by: Actor | None,
+    reason: str,
+    using: str,
+    after: Mapping[str, Any] | None = None,
 ) -> None:
     if by is None or not audit.is_recorded(by):
         return
     entries = [
-        audit.entry(deed, by=by, biz_type_id=biz_type.pk, what=f"{biz_type.label} {biz_id}", reason=reason)
+        audit.entry(deed, by=by, biz_type_id=biz_type.pk, what=f"{biz_type.label} {biz_id}", after=after, reason=reason)
         for biz_type in biz_types
     ]
     audit.record(entries, using=using)

@@ -22,9 +22,10 @@ from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.biz_types.visible import refuse_moving
 from tasksapp.errors import InvalidJob, JobNotFound, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs import job_log
+from tasksapp.jobs.called_off import cancel_resolved
 from tasksapp.jobs.flow_order import is_in_order, refuse_not_first, wake_keys
 from tasksapp.jobs.masking import for_audit
-from tasksapp.jobs.resolved import cancel_resolved, refuse_resolved
+from tasksapp.jobs.resolved import refuse_resolved
 from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
 from tasksapp.sql.insert_live_jobs import live_jobs

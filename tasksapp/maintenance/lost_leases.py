@@ -9,7 +9,7 @@ from delayhub.clock import Clock, now_by
 from tasksapp.conf import options
 from tasksapp.jobs import job_log
 from tasksapp.jobs.flow_order import is_in_order, wake_keys
-from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
+from tasksapp.jobs.follow_ups import EndedJob, has_receivers, make_follow_ups, send_signals
 from tasksapp.maintenance.database_uptime import DatabaseUptime
 from tasksapp.models import Job, Status
 from tasksapp.sql.leases import return_lost_leases
@@ -56,13 +56,13 @@ class LostLeases:
         while returned < TURN_ROWS:
             lost = return_lost_leases(
                 now=now, limit=PAGE_ROWS, max_system_errors=options().max_system_errors, using=self._using,
-                on_dead=self._follow,
+                on_end=self._follow,
             )  # fmt: skip
             for job in lost:
                 self._release(job, now_ms=self._clock.now_ms())
             self._count_dead(lost, now_ms=self._clock.now_ms())
             dead = [job for job in lost if job.status == Status.DEAD]
-            if ordered := keys_in_order(job for job in dead if is_in_order(job)):
+            if ordered := keys_in_order(job for job in lost if job.status != Status.PENDING and is_in_order(job)):
                 wake_keys(ordered, using=self._using)
             if dead and has_receivers(Status.DEAD):
                 send_signals([EndedJob.of(job) for job in dead], using=self._using)
@@ -71,9 +71,8 @@ class LostLeases:
                 break
         return returned
 
-    def _follow(self, dead: Sequence[Job]) -> None:
-        following = [job for job in dead if follow_up_of(job.biz_type, status=job.status)]
-        make_follow_ups([EndedJob.of(job) for job in following], using=self._using)
+    def _follow(self, ended: Sequence[Job]) -> None:
+        make_follow_ups([EndedJob.of(job) for job in ended], using=self._using)
 
     def _count_dead(self, lost: Sequence[Job], *, now_ms: int) -> None:
         """Adds those that are dead to the numbers, at once: the loader may be in a process that runs no jobs."""

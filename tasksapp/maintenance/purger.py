@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from delayhub.clock import Clock, now_by
 from tasksapp.conf import options
+from tasksapp.jobs.called_off import call_off_old
 from tasksapp.models import BizType
 from tasksapp.sql.ordered_keys import prune_ordered_keys
 from tasksapp.sql.purge_rows import (
@@ -90,6 +91,8 @@ class Purger:
             while gone := purge(rows, limit=limit):
                 yield Purged(**{name: gone})
         if self._only is None:
+            while call_off_old(before=now, using=self._using, limit=limit):
+                yield Purged()
             while pruned := prune_tombstones(before=now, using=self._using, limit=limit):
                 yield Purged(tombstones=pruned)
             while prune_ordered_keys(most=limit, using=self._using):

@@ -157,6 +157,26 @@ class Migration(migrations.Migration):
             model_name='orderedkey',
             constraint=models.UniqueConstraint(fields=('biz_type', 'flow_key'), name='delayhub_ordered_key_once'),
         ),
+        migrations.AddField(
+            model_name='biztype',
+            name='on_resolved',
+            field=models.CharField(blank=True, db_default='', default='', help_text="A biz type's code: a job of it is made when one of these is resolved.", max_length=100, verbose_name='after an answer'),
+        ),
+        migrations.AddField(
+            model_name='tombstone',
+            name='answer',
+            field=models.TextField(blank=True, db_default='', default='', help_text='What the answer says beside that, as JSON.', verbose_name='answer'),
+        ),
+        migrations.AddField(
+            model_name='tombstone',
+            name='answered_job',
+            field=models.UUIDField(blank=True, help_text='The job that the answer was for; no other takes it.', null=True, verbose_name='answered job'),
+        ),
+        migrations.AddField(
+            model_name='tombstone',
+            name='outcome',
+            field=models.CharField(blank=True, db_default='', default='', help_text='What was answered; empty: nothing.', max_length=100, verbose_name='outcome'),
+        ),
         migrations.AlterField(
             model_name='alert',
             name='kind',

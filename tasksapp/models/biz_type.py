@@ -109,6 +109,11 @@ class BizType(Authorization):
         longest=100,
         help_text=_("A biz type's code: a job of it is made when one of these is dead."),
     )
+    on_resolved = optional_text(
+        _("after an answer"),
+        longest=100,
+        help_text=_("A biz type's code: a job of it is made when one of these is resolved."),
+    )
 
     target = models.CharField(_("target"), max_length=10, choices=Target, default=Target.HTTP)
     method = models.CharField(_("method"), max_length=5, choices=Method, default=Method.POST)

@@ -16,6 +16,9 @@ from tasksapp.models.new_job import Carried, NewJob
 from tasksapp.models.series import Series
 from tasksapp.models.transition import Status
 
+#: Who made a job that follows from what became of another one, as ``created_by`` says it.
+FOLLOW_UP = "follow-up"
+
 
 class Job(Carried):
     """Something to happen at its time. Its status changes only by a transition."""

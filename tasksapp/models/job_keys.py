@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.biz_type import BizType
 from tasksapp.models.columns import optional_text
+from tasksapp.models.job import FOLLOW_UP
 
 
 class PausedKey(models.Model):
@@ -61,11 +64,33 @@ class OrderedKey(models.Model):
         return self.flow_key
 
 
+class Keyed(Protocol):
+    """A job, or a part of its row, as far as a tombstone of its business key asks about it."""
+
+    @property
+    def id(self) -> UUID: ...
+
+    @property
+    def biz_type_id(self) -> int: ...
+
+    @property
+    def biz_id(self) -> str: ...
+
+    @property
+    def created_at(self) -> datetime: ...
+
+    @property
+    def created_by(self) -> str: ...
+
+
 class Tombstone(models.Model):
     """What the claim finds for a job whose business key was resolved: the job is cancelled.
 
-    It holds for each job that was created before ``until``, also where the job's transaction committed later. It is
-    pruned after that time, together with the jobs that it still held.
+    It holds for each job that was created before ``until``, also where the job's transaction committed later; of
+    follow-ups only those from before ``at``, since an answer to a plan may not call off what follows from it. It is
+    pruned after ``until``, together with the jobs that it still held.
+
+    Where jobs of its biz type wait for answers, it has one: ``outcome`` is not empty then.
     """
 
     biz_type = models.ForeignKey(
@@ -75,6 +100,13 @@ class Tombstone(models.Model):
     at = models.DateTimeField(_("resolved at"))
     until = models.DateTimeField(_("until"), db_index=True, help_text=_("Jobs created before do not fire."))
     by = optional_text(_("by"), longest=150)
+    outcome = optional_text(_("outcome"), longest=100, help_text=_("What was answered; empty: nothing."))
+    answer = models.TextField(
+        _("answer"), blank=True, default="", db_default="", help_text=_("What the answer says beside that, as JSON.")
+    )
+    answered_job = models.UUIDField(
+        _("answered job"), null=True, blank=True, help_text=_("The job that the answer was for; no other takes it.")
+    )
 
     class Meta:
         db_table = "delayhub_tombstone"
@@ -84,6 +116,10 @@ class Tombstone(models.Model):
 
     def __str__(self) -> str:
         return self.biz_id
+
+    def holds(self, job: Keyed) -> bool:
+        """Whether a job of its business key does not fire. Statements in ``tasksapp.sql`` have the same rule."""
+        return self.until > job.created_at and (job.created_by != FOLLOW_UP or self.at > job.created_at)
 
 
 class IdempotencyKey(models.Model):

@@ -12,8 +12,8 @@ from django.db import transaction
 from delayhub.clock import moment
 from tasksapp.access.actors import Actor
 from tasksapp.jobs import job_log
+from tasksapp.jobs.called_off import cancel_resolved
 from tasksapp.jobs.flow_order import keys_of, not_first, wake_keys
-from tasksapp.jobs.resolved import cancel_resolved
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import BizType, Job, Operation, Status
 from tasksapp.operations.verbs import job_verb
@@ -118,7 +118,7 @@ def _follow(
     def follow_rows() -> None:
         if last:
             keyed = Job.objects.using(using).filter(id__in=[job.id for job in found]).exclude(biz_id="")
-            cancel_resolved(list(keyed.only("biz_type_id", "biz_id", "created_at")), using=using)
+            cancel_resolved(list(keyed.only("biz_type_id", "biz_id", "created_at", "created_by")), using=using)
         # Jobs in order need no timer before their turn; some may be from a time when there was no order.
         keys = keys_of([job.id for job in found], using=using) if biz_type.is_ordered else {}
         if verb.transition.target == Status.PENDING:

@@ -79,7 +79,7 @@ class ClaimAnswer:
         died: of those that are dead, the biz type's id and the kind of error.
         ordered: they may be claimed once the claim holds their flow keys.
         blocked: others of their ordered flow keys come before.
-        expiring: too old or too late, of biz types whose dead jobs make another one; left as they are.
+        expiring: too old, too late or resolved, where their end may make another job; left as they are.
         gone: not pending any more, under way to another worker, or no such row.
     """
 

@@ -94,7 +94,7 @@ _CLAIM = StatementByIds(
     f"""
 WITH due AS (
     SELECT j.id, j.version, j.status, j.next_run_at, j.lease_until, b.{COLUMN} AS biz_type_revision, b.timeout_seconds,
-        b.guarantee, j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts, b.on_dead,
+        b.guarantee, j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts, b.on_dead, b.on_resolved,
         NOT b.enabled OR coalesce(b.paused_until > %(now)s, false) AS shut,
         (b.target = '{BizType.Target.PULL}') <> %(pulling)s AS elsewhere,
         b.ordered <> '{BizType.Ordered.NO}' AND j.place IS NOT NULL AND NOT %(in_turn)s AS ordered,
@@ -123,6 +123,7 @@ WITH due AS (
         WHEN ordered THEN '{Left.ORDERED}'
         WHEN after_outage AND decision IN {among(one for one in Decision if one.by_lateness)} THEN '{Left.UNSETTLED}'
         WHEN on_dead <> '' AND decision IN {among(one for one in Decision if one.is_death)} THEN '{Left.EXPIRING}'
+        WHEN on_resolved <> '' AND decision = '{Decision.RESOLVED}' THEN '{Left.EXPIRING}'
     END AS left_as FROM due
 ), free AS (
     SELECT seen.* FROM seen JOIN delayhub_job j ON j.id = seen.id
@@ -308,7 +309,9 @@ def _left(job: Job, decision: Decision, *, now: datetime, forward: float, pullin
         return Left.ORDERED
     if decision.by_lateness and _is_after_outage(job, now=now):
         return Left.UNSETTLED
-    return Left.EXPIRING if decision.is_death and job.biz_type.on_dead else None
+    follow_up = job.biz_type.on_dead if decision.is_death else ""
+    follow_up = job.biz_type.on_resolved if decision is Decision.RESOLVED else follow_up
+    return Left.EXPIRING if follow_up else None
 
 
 def _is_after_outage(job: Job, *, now: datetime) -> bool:

@@ -1,4 +1,4 @@
-"""Ends jobs that are too old or too late where their death makes another job: that takes a transaction around both."""
+"""Ends jobs that are too old, too late or resolved where that makes another job: it takes a transaction around both."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from django.db.models import F
 
 from tasksapp.models import Job, Transition
 from tasksapp.sql.claim_jobs import decision_of, new_values
+from tasksapp.sql.decision import Decision
+from tasksapp.sql.tombstones import resolved_ids
 
 
 def expire_jobs(ids: Sequence[UUID], *, now: datetime, worker: str, using: str) -> list[Job]:
-    """Those of the jobs that are dead now, in the caller's transaction; rows that others have locked are left.
+    """Those of the jobs that have ended now, in the caller's transaction; rows that others have locked are left.
+
+    An answer that was given since the claim looked for one comes before the end: the job is resolved.
 
     Args:
         ids: jobs that a claim left for this.
@@ -23,13 +27,14 @@ def expire_jobs(ids: Sequence[UUID], *, now: datetime, worker: str, using: str) 
     """
     jobs = Job.objects.using(using)
     pending = jobs.filter(id__in=ids, status=Transition.EXPIRE.source, next_run_at__lte=now)
-    found = pending.select_related("biz_type").order_by("id").select_for_update(
+    found = list(pending.select_related("biz_type").order_by("id").select_for_update(
         skip_locked=True, no_key=True, of=("self",)
-    )  # fmt: skip
+    ))  # fmt: skip
+    resolved = resolved_ids([job for job in found if job.biz_type.has_tombstones], using=using)
     ended: list[Job] = []
     for job in found:
-        decision = decision_of(job, now=now, forwarding=False)
-        if not decision.is_death:
+        decision = Decision.RESOLVED if job.id in resolved else decision_of(job, now=now, forwarding=False)
+        if not decision.is_death and decision is not Decision.RESOLVED:
             continue
         values = new_values(decision, now=now, seconds=0, token=0)
         changes = {**values, "worker": worker, "updated_at": now, "debounce_key": ""}

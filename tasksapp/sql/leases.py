@@ -14,6 +14,7 @@ from django.db.models import F
 from tasksapp.delivery.failure import Failure
 from tasksapp.models import BizType, Job, Transition, error_class
 from tasksapp.sql.count_dead import count_dead
+from tasksapp.sql.tombstones import REASON, answered_ids
 
 _RENEW = f"""
 UPDATE delayhub_job j SET lease_until = held.until
@@ -52,7 +53,7 @@ PULLER_UNKNOWN = "the lease of its puller ended: the outcome is unknown"
 PULLER_TOO_MANY = "system: the leases of its pullers ended too often"
 PULLER_LOST = "system: the lease of its puller ended"
 
-_DEAD = Transition.LOSE_FOR_GOOD.target
+_DEAD, _RESOLVED = Transition.LOSE_FOR_GOOD.target, Transition.RESOLVE_RETRY.target
 
 
 def return_lost_leases(
@@ -61,12 +62,12 @@ def return_lost_leases(
     limit: int,
     max_system_errors: int,
     using: str,
-    on_dead: Callable[[Sequence[Job]], None] = lambda dead: None,
+    on_end: Callable[[Sequence[Job]], None] = lambda ended: None,
 ) -> list[Job]:
-    """Up to ``limit`` jobs whose workers were lost, as they are now: pending again, or dead.
+    """Up to ``limit`` jobs whose workers were lost, as they are now: pending again, dead, or resolved.
 
-    No attempt is used. A job that may be sent at most once is dead, since it may have been sent. ``on_dead`` gets the
-    dead ones, in the same transaction.
+    No attempt is used. A job that may be sent at most once is dead, since it may have been sent; one that would be
+    dead and has an answer is resolved. ``on_end`` gets those that have ended, in the same transaction.
     """
     with transaction.atomic(using=using):
         jobs = Job.objects.using(using)
@@ -80,6 +81,8 @@ def return_lost_leases(
         groups: dict[tuple[tuple[str, Any], ...], list[Job]] = {}
         for job in lost:
             values = _returned(job, now=now, max_system_errors=max_system_errors)
+            if values["status"] == _DEAD and job.biz_type.on_resolved and answered_ids([job], using=using):
+                values = {**values, "status": _RESOLVED, "last_error": REASON, "error_class": error_class.RESOLVED}
             for name, value in values.items():
                 setattr(job, name, value)
             groups.setdefault(tuple(values.items()), []).append(job)
@@ -94,7 +97,7 @@ def return_lost_leases(
             )
         if dead := [job.id for job in lost if job.operation_id is not None and job.status == _DEAD]:
             count_dead(dead, using=using)
-        on_dead([job for job in lost if job.status == _DEAD])
+        on_end([job for job in lost if job.status != Transition.LOSE.target])
     return lost
 
 

@@ -11,19 +11,22 @@ from django.db import connections, transaction
 from django.db.models import Exists, F, OuterRef, Q
 
 from tasksapp.models import BizType, Job, Tombstone, Transition, error_class
+from tasksapp.models.job import FOLLOW_UP
+from tasksapp.models.job_keys import Keyed
 from tasksapp.sql.read_values import read_uuid
 
 #: Why a job does not fire.
 REASON = "resolved"
-#: Whether a row ``t`` of tombstones holds a row ``j`` of jobs: one at most does.
-HOLDS = "t.biz_type_id = j.biz_type_id AND t.biz_id = j.biz_id AND t.until > j.created_at"
+#: Whether a row ``t`` of tombstones holds a row ``j`` of jobs, as ``Tombstone.holds`` says it: one at most does.
+HOLDS = f"""t.biz_type_id = j.biz_type_id AND t.biz_id = j.biz_id AND t.until > j.created_at
+    AND (j.created_by <> '{FOLLOW_UP}' OR t.at > j.created_at)"""
 #: Whether a row ``j`` of jobs has one. Without ``until`` in it the planner might read all tombstones for a hash.
 HAS_TOMBSTONE = f"EXISTS (SELECT 1 FROM delayhub_tombstone t WHERE {HOLDS})"  # noqa: S608  our own words
 #: The pending jobs that tombstones still hold when those are pruned.
-_HELD = """
-SELECT j.id FROM delayhub_tombstone t JOIN delayhub_job j ON j.biz_type_id = t.biz_type_id AND j.biz_id = t.biz_id
-WHERE t.id IN ({ids}) AND j.status = '{status}' AND j.created_at < t.until ORDER BY j.id {lock}
-"""
+_HELD = f"""
+SELECT j.id FROM delayhub_tombstone t JOIN delayhub_job j ON {HOLDS}
+WHERE t.id IN ({{ids}}) AND j.status = '{{status}}' ORDER BY j.id {{lock}}
+"""  # noqa: S608  our own words
 
 
 def called_off(*, now: datetime) -> dict[str, Any]:
@@ -75,24 +78,37 @@ def lift_tombstones(biz_type_ids: Iterable[int], *, biz_id: str, using: str) -> 
     return gone
 
 
-def resolved_ids(jobs: Sequence[Job], *, using: str) -> set[UUID]:
+def resolved_ids(jobs: Iterable[Keyed], *, using: str) -> set[UUID]:
     """Those of the jobs that have a tombstone."""
-    keys = {(job.biz_type_id, job.biz_id) for job in jobs if job.biz_id}
-    if not keys:
-        return set()
-    untils = living(keys, using=using)
-    return {job.id for job in jobs if (until := untils.get((job.biz_type_id, job.biz_id))) and until > job.created_at}
+    return {job.id for job, _ in _held(jobs, using=using)}
 
 
-def living(keys: Iterable[tuple[int, str]], *, using: str) -> dict[tuple[int, str], datetime]:
-    """By business key, until when its tombstone holds; only those that have one."""
+def answered_ids(jobs: Iterable[Keyed], *, using: str) -> set[UUID]:
+    """Those of the jobs that have a tombstone with an answer."""
+    return {job.id for job, tombstone in _held(jobs, using=using) if tombstone.outcome}
+
+
+def _held(jobs: Iterable[Keyed], *, using: str) -> list[tuple[Keyed, Tombstone]]:
+    """Those of the jobs that have a tombstone, with it."""
+    named = [job for job in jobs if job.biz_id]
+    keys = {(job.biz_type_id, job.biz_id) for job in named}
+    found = living(keys, using=using)
+    return [
+        (job, tombstone)
+        for job in named
+        if (tombstone := found.get((job.biz_type_id, job.biz_id))) and tombstone.holds(job)
+    ]
+
+
+def living(keys: Iterable[tuple[int, str]], *, using: str) -> dict[tuple[int, str], Tombstone]:
+    """By business key, its tombstone without the answer; only those that have one."""
     by_biz_type: dict[int, set[str]] = {}
     for number, biz_id in keys:
         by_biz_type.setdefault(number, set()).add(biz_id)
-    found: dict[tuple[int, str], datetime] = {}
+    found: dict[tuple[int, str], Tombstone] = {}
     for number, biz_ids in by_biz_type.items():
         rows = Tombstone.objects.using(using).filter(biz_type_id=number, biz_id__in=biz_ids)
-        found |= {(number, biz_id): until for biz_id, until in rows.values_list("biz_id", "until")}
+        found |= {(number, row.biz_id): row for row in rows.defer("answer")}
     return found
 
 
@@ -101,34 +117,37 @@ def not_resolved() -> Q:
     held = Tombstone.objects.filter(
         biz_type_id=OuterRef("biz_type_id"), biz_id=OuterRef("biz_id"), until__gt=OuterRef("created_at")
     )
-    return ~Q(Exists(held))
+    younger = held.filter(at__gt=OuterRef("created_at"))
+    return ~Q(Exists(held)) | (Q(created_by=FOLLOW_UP) & ~Q(Exists(younger)))
 
 
 def prune_tombstones(*, before: datetime, using: str, limit: int) -> int:
     """Deletes up to ``limit`` tombstones that held until before then, and gives back how many.
 
     Pending jobs that they held are cancelled first: one may be due long after the tombstone. A tombstone stays as long
-    as a job of it runs, since that may become pending again.
+    as a job of it runs, since that may become pending again; or waits, where the job has yet to take its answer.
     """
     jobs = Job.objects.using(using)
     with transaction.atomic(using=using):
         rows = Tombstone.objects.using(using)
         old = rows.filter(until__lt=before).order_by("until", "id").select_for_update(skip_locked=True)
-        running = jobs.filter(
-            biz_type_id=OuterRef("biz_type_id"), biz_id=OuterRef("biz_id"), status=Transition.RESOLVE_RETRY.source,
-            created_at__lt=OuterRef("until"),
-        )  # fmt: skip
-        ids = list(old.filter(~Exists(running)).values_list("id", flat=True)[:limit])
+        of_it = jobs.filter(
+            biz_type_id=OuterRef("biz_type_id"), biz_id=OuterRef("biz_id"), created_at__lt=OuterRef("until")
+        )
+        running = Exists(of_it.filter(status=Transition.RESOLVE_RETRY.source))
+        waiting = Exists(of_it.filter(status=Transition.RESOLVE.source))
+        stays = Q(running) | Q(waiting, outcome__gt="", answered_job=None)
+        ids = list(old.exclude(stays).values_list("id", flat=True)[:limit])
         if not ids:
             return 0
-        held = _held(ids, using=using)
+        held = _pending_held(ids, using=using)
         if held:
             jobs.filter(id__in=held).update(**called_off(now=before), version=F("version") + 1)
         gone, _ = rows.filter(id__in=ids).delete()
     return gone
 
 
-def _held(ids: Sequence[int], *, using: str) -> list[UUID]:
+def _pending_held(ids: Sequence[int], *, using: str) -> list[UUID]:
     connection = connections[using]
     lock = "FOR NO KEY UPDATE OF j" if connection.features.has_select_for_update else ""
     marks = ", ".join(["%s"] * len(ids))

@@ -1,5 +1,7 @@
 """Writes what running jobs become: one UPDATE and one INSERT of attempts for many, guarded by their tokens.
 
+Whose business key is resolved is not tried again; where an answer says so, it is not dead either, but resolved.
+
 What becomes of jobs that an operation changed is added to the operation's row by the same statement.
 """
 
@@ -18,7 +20,7 @@ from django.db.models import F
 from tasksapp.models import Attempt, Job, Operation, Transition, error_class
 from tasksapp.sql.driver.prepared import StatementByIds
 from tasksapp.sql.finished import Finished, Tried
-from tasksapp.sql.tombstones import HOLDS, REASON, called_off, resolved_ids
+from tasksapp.sql.tombstones import HOLDS, REASON, answered_ids, called_off, resolved_ids
 
 #: All transitions of a finished job start from running; those that end in pending leave it without an end.
 _RUNNING, _PENDING = Transition.RETRY.source, Transition.RETRY.target
@@ -43,8 +45,9 @@ _TRIED = ", ".join(
 _WRITE = StatementByIds(
     f"""
 WITH outcome AS MATERIALIZED (
-    SELECT o.*, o.status = '{_PENDING}' AND coalesce((
-        SELECT true FROM delayhub_job j JOIN delayhub_tombstone t ON {HOLDS} WHERE j.id = o.id
+    SELECT o.*, o.status IN ('{_PENDING}', '{_DEAD}') AND coalesce((
+        SELECT o.status = '{_PENDING}' OR t.outcome <> '' FROM delayhub_job j JOIN delayhub_tombstone t ON {HOLDS}
+        WHERE j.id = o.id
     ), false) AS resolved
     FROM json_to_recordset(%(outcomes)s::json) AS o (
         id uuid, token bigint, status text, next_run_at timestamptz, counted int, system_errors int, last_error text,
@@ -125,10 +128,12 @@ _ANY = UUID(int=0)
 
 
 def _resolve_retries(ids: Sequence[UUID], *, now: datetime, using: str) -> None:
-    """Calls off those of the jobs, pending again, whose business key was resolved."""
+    """Calls off those of the jobs, pending again, whose business key was resolved, and those that an answer saves."""
     jobs = Job.objects.using(using)
-    pending = list(jobs.filter(id__in=ids, status=_PENDING, biz_type__has_tombstones=True).defer("body", "raw"))
-    if gone := resolved_ids(pending, using=using):
+    left = jobs.filter(id__in=ids, status__in=(_PENDING, _DEAD), biz_type__has_tombstones=True).defer("body", "raw")
+    pending = [job for job in left if job.status == _PENDING]
+    gone = resolved_ids(pending, using=using) | answered_ids([job for job in left if job.status == _DEAD], using=using)
+    if gone:
         jobs.filter(id__in=gone).update(**called_off(now=now))
 
 
@@ -163,7 +168,7 @@ def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, u
                 finished_at=None if outcome.status == _PENDING else now,
             )
             written.update(held)
-        again = [one.job_id for one in outcomes if one.status == _PENDING and one.job_id in written]
+        again = [one.job_id for one in outcomes if one.status in (_PENDING, _DEAD) and one.job_id in written]
         _resolve_retries(again, now=now, using=using)
         for operation_id, kinds in counts.items():
             Operation.objects.using(using).filter(id=operation_id).update(

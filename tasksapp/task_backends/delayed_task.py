@@ -20,7 +20,7 @@ from delayhub.job_fields import ScheduleOptions
 from tasksapp import jobs
 from tasksapp.checks import check_times
 from tasksapp.errors import InvalidJob
-from tasksapp.jobs.creation import Batch
+from tasksapp.jobs.writing import Batch
 from tasksapp.models import Job
 from tasksapp.stats.delivery_health import delivery_health
 from tasksapp.task_backends.declared_series import series_warnings

@@ -6,7 +6,7 @@ import builtins
 import json
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 from uuid import UUID, uuid4
 
 import anyio
@@ -90,9 +90,15 @@ class AsyncJobs:
         request = Request("POST", "/plans", body=body, headers={"Idempotency-Key": key}, repeatable=True)
         return await self._connection.one(Plan, request)
 
-    async def resolve(self, biz_types: Sequence[str], biz_id: str, *, reason: str = "") -> Resolution:
-        """Calls off all jobs of a business key: the order was paid. Nothing fires any more but what it names."""
-        return await self._of_key(Resolution, "/resolve", biz_types, biz_id, reason=reason)
+    async def resolve(
+        self, biz_types: Sequence[str], biz_id: str, *, outcome: str = "", body: Any = None, reason: str = ""
+    ) -> Resolution:
+        """Calls off all jobs of a business key: the order was paid. Nothing fires any more but what it names.
+
+        ``outcome`` and ``body``, any JSON value, answer those jobs of it that wait for an answer.
+        """
+        answer = given(outcome=outcome or None, body=body)
+        return await self._of_key(Resolution, "/resolve", biz_types, biz_id, reason=reason, **answer)
 
     async def lift(self, biz_types: Sequence[str], biz_id: str, *, reason: str = "") -> int:
         """Takes a resolve back; gives of how many biz types the key was resolved."""
@@ -170,8 +176,10 @@ class AsyncJobs:
         request = Request("POST", f"{path_of(job)}/{verb}", body=given(version=version))
         return await self._connection.one(Job, request)
 
-    async def _of_key(self, answer: type[T], path: str, biz_types: Sequence[str], biz_id: str, *, reason: str) -> T:
-        body = {"biz_types": [*biz_types], "biz_id": biz_id, **given(reason=reason or None)}
+    async def _of_key(
+        self, answer: type[T], path: str, biz_types: Sequence[str], biz_id: str, *, reason: str, **fields: Any
+    ) -> T:
+        body = {"biz_types": [*biz_types], "biz_id": biz_id, **given(reason=reason or None), **fields}
         return await self._connection.one(answer, Request("POST", path, body=body, repeatable=True))
 
     async def _held_back(self, job_id: str, *, seconds: float) -> Job:

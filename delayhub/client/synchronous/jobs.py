@@ -6,7 +6,7 @@ import builtins
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 from uuid import UUID, uuid4
 
 from delayhub.api_models.jobs import (
@@ -88,9 +88,15 @@ class Jobs:
         request = Request("POST", "/plans", body=body, headers={"Idempotency-Key": key}, repeatable=True)
         return self._connection.one(Plan, request)
 
-    def resolve(self, biz_types: Sequence[str], biz_id: str, *, reason: str = "") -> Resolution:
-        """Calls off all jobs of a business key: the order was paid. Nothing fires any more but what it names."""
-        return self._of_key(Resolution, "/resolve", biz_types, biz_id, reason=reason)
+    def resolve(
+        self, biz_types: Sequence[str], biz_id: str, *, outcome: str = "", body: Any = None, reason: str = ""
+    ) -> Resolution:
+        """Calls off all jobs of a business key: the order was paid. Nothing fires any more but what it names.
+
+        ``outcome`` and ``body``, any JSON value, answer those jobs of it that wait for an answer.
+        """
+        answer = given(outcome=outcome or None, body=body)
+        return self._of_key(Resolution, "/resolve", biz_types, biz_id, reason=reason, **answer)
 
     def lift(self, biz_types: Sequence[str], biz_id: str, *, reason: str = "") -> int:
         """Takes a resolve back; gives of how many biz types the key was resolved."""
@@ -168,8 +174,10 @@ class Jobs:
         request = Request("POST", f"{path_of(job)}/{verb}", body=given(version=version))
         return self._connection.one(Job, request)
 
-    def _of_key(self, answer: type[T], path: str, biz_types: Sequence[str], biz_id: str, *, reason: str) -> T:
-        body = {"biz_types": [*biz_types], "biz_id": biz_id, **given(reason=reason or None)}
+    def _of_key(
+        self, answer: type[T], path: str, biz_types: Sequence[str], biz_id: str, *, reason: str, **fields: Any
+    ) -> T:
+        body = {"biz_types": [*biz_types], "biz_id": biz_id, **given(reason=reason or None), **fields}
         return self._connection.one(answer, Request("POST", path, body=body, repeatable=True))
 
     def _held_back(self, job_id: str, *, seconds: float) -> Job:

@@ -9,7 +9,7 @@ _EDITING = "tasksapp.jobs.editing"
 _RESOLVING = "tasksapp.jobs.resolving"
 _RESOLVED = "tasksapp.jobs.resolved"
 _TOMBSTONES = "tasksapp.sql.tombstones"
-_CREATION = "tasksapp.jobs.creation"
+_WRITING = "tasksapp.jobs.writing"
 _ONE_LIVE = "tasksapp.jobs.one_live"
 
 CALLERS = (
@@ -140,25 +140,25 @@ CALLERS = (
     ),
     CodeMutant(
         "a created job has no timer",
-        _CREATION,
+        _WRITING,
         "            in_time = arm(added) and more_in_time",
         "            in_time = True",
     ),
     CodeMutant(
         "a replaced job keeps its timer",
-        _CREATION,
+        _WRITING,
         "self.batch.armed = (not moved or move(moved)) and in_time",
         "self.batch.armed = in_time",
     ),
     CodeMutant(
         "an idempotency key is not asked",
-        _CREATION,
+        _WRITING,
         "        if keyed:\n            self._claim_keys()",
         "        if False:\n            self._claim_keys()",
     ),
     CodeMutant(
         "a job is created and not stored",
-        _CREATION,
+        _WRITING,
         "            insert_jobs(rows, now=batch.now",
         "            (lambda *_, **__: prepare())(rows, now=batch.now",
     ),

@@ -116,8 +116,8 @@ CLAIMS = (
     CodeMutant(
         "deaths make no follow-up at a claim",
         _CLAIM_JOBS,
-        "return Left.EXPIRING if decision.is_death and job.biz_type.on_dead else None",
-        "return None",
+        'follow_up = job.biz_type.on_dead if decision.is_death else ""',
+        'follow_up = ""',
     ),
     CodeMutant(
         "a job that expires stays as it is",

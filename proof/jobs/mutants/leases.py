@@ -72,7 +72,7 @@ LEASES = (
     CodeMutant(
         "the dead of lost leases make no follow-up",
         _LEASES,
-        "        on_dead([job for job in lost if job.status == _DEAD])",
+        "        on_end([job for job in lost if job.status != Transition.LOSE.target])",
         "        pass",
     ),
     CodeMutant(

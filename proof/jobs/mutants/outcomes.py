@@ -110,8 +110,8 @@ OUTCOMES = (
     CodeMutant(
         "follow-ups are made for outcomes that do not count",
         _COMPLETER,
-        "make_follow_ups([job for job in following if job.id in written]",
-        "make_follow_ups(following",
+        "if job.id in written and job.status != _AGAIN]",
+        "if job.status != _AGAIN]",
         theme="zombies",
     ),
     CodeMutant(
@@ -119,7 +119,7 @@ OUTCOMES = (
         _COMPLETER,
         "        if not following:\n            return write_outcomes(",
         "        if following:\n"
-        "            make_follow_ups(following, using=self._using)\n"
+        "            make_follow_ups([one.ended for one in following], using=self._using)\n"
         "        if True:\n"
         "            return write_outcomes(",
     ),
@@ -198,8 +198,8 @@ OUTCOMES = (
     CodeMutant(
         "a follow-up is made twice",
         _FOLLOW_UPS,
-        "        made = create_many(\n",
-        "        create_many([request for _, request in requests], seen_by=Reach(tenant_id), using=using)\n"
-        "        made = create_many(\n",
+        "        made = _made([",
+        "        _made([request for _, request in requests], tenant_id=tenant_id, now=now, using=using)\n"
+        "        made = _made([",
     ),
 )

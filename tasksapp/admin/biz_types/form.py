@@ -16,6 +16,7 @@ from tasksapp.admin.biz_types.texts import HELP, LABELS, UNITS
 from tasksapp.admin.frame.fields import UnitInput
 from tasksapp.admin.frame.requests import row_number
 from tasksapp.admin.frame.stale_form import StaleForm
+from tasksapp.biz_types.follow_ups import FOLLOW_UPS
 from tasksapp.biz_types.validation import complaints, credentials_complaint, must_type_credentials
 from tasksapp.jobs.retry_policy import RetryPolicy, RetrySchedule, schedule_of
 from tasksapp.models import DEFAULT_TENANT, BizType
@@ -165,7 +166,7 @@ class BizTypeForm(StaleForm):
     def _clean_follow_ups(self, candidate: BizType) -> None:
         """A code that is typed must be there; documents and REST may name one that comes later."""
         codes = _of_tenant(candidate)
-        for name in ("on_success", "on_dead"):
+        for name in FOLLOW_UPS:
             code = getattr(candidate, name)
             if code and name in self.changed_data and not codes.filter(code=code).exists() and name not in self.errors:
                 self.add_error(name, _("There is no biz type of this code."))

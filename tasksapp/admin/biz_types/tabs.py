@@ -38,7 +38,7 @@ _GENERAL: Fieldsets = [
     (None, {"fields": ["tenant", "code", "name", "description", "enabled"]}),
     (gettext_lazy("Guarantees"), {"fields": ["guarantee", "max_lateness", "when_late"]}),
     (gettext_lazy("Jobs of one biz id"), {"fields": ["one_live", "debounce_max_wait"]}),
-    (gettext_lazy("Follow-ups"), {"fields": ["on_success", "on_dead"]}),
+    (gettext_lazy("Follow-ups"), {"fields": ["on_success", "on_dead", "on_resolved"]}),
     (gettext_lazy("Where and for how long"), {"fields": ["lane", "retention"]}),
     (gettext_lazy("What is shown"), {"fields": ["masked_fields"]}),
     (gettext_lazy("Owner"), {"fields": _OWNER}),
@@ -92,7 +92,7 @@ NEW: Fieldsets = [
         {
             "fields": [
                 *("guarantee", "max_lateness", "when_late", "one_live", "debounce_max_wait"),
-                *("on_success", "on_dead"),
+                *("on_success", "on_dead", "on_resolved"),
                 *("retention", "lane", "masked_fields", "enabled"),
             ],
             "classes": ["collapse"],

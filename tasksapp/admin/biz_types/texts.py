@@ -93,6 +93,10 @@ HELP = {
     "one_live": _("What a new job meets whose biz id has a live one. It counts for jobs created from now on."),
     "on_success": _("The code of a biz type: a job of it is made when one of these has succeeded. Empty for none."),
     "on_dead": _("The code of a biz type: a job of it is made when one of these is dead. Empty for none."),
+    "on_resolved": _(
+        "The code of a biz type: a job of it is made when one of these was answered before its time was over. Empty:"
+        " they wait for no answer."
+    ),
     "debounce_max_wait": format_lazy(
         "{} {}",
         _("Requests with a debounce key put a job off so long, unless they say otherwise. Empty: ten times the delay."),

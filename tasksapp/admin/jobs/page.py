@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import may
 from tasksapp.admin.frame.fragments import address, badge, jobs_address, local_time
-from tasksapp.admin.frame.masking import body_card, may_see_bodies
+from tasksapp.admin.frame.masking import body_card, masked_body, may_see_bodies
 from tasksapp.admin.frame.own_request import own_request_facts
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.admin.jobs.sentence import job_sentence
@@ -81,6 +81,8 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "siblings": siblings.newest,
         "others": siblings.others,
         "resolved": resolved,
+        "answer": masked_body(request, resolved.answer) if resolved and resolved.answer not in ("", "null") else "",
+        "answer_is_late": job.status in (Status.RUNNING, Status.SUCCEEDED, Status.DEAD, Status.DROPPED),
         "lift_url": address("tasksapp_job_lift", job.id, site=site)
         if resolved and may(request.user, "redrive")
         else "",

@@ -5,6 +5,8 @@ It also runs a job again that has succeeded.
 
 from __future__ import annotations
 
+import json
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -19,7 +21,7 @@ from tasksapp.access.permissions import may
 from tasksapp.admin.frame.own_page import Crumb, OwnPages, at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.admin.jobs.page import live_biz_types
-from tasksapp.errors import JobError
+from tasksapp.errors import InvalidJob, JobError
 from tasksapp.jobs.resolving import Resolution
 from tasksapp.models import Job
 
@@ -41,16 +43,22 @@ class ResolvePages(OwnPages):
             if not chosen:
                 messages.error(request, _("Nothing was changed: choose a biz type."))
                 return HttpResponseRedirect(request.get_full_path())
-            outcome = jobs.resolve(
-                [biz_type.code for biz_type in chosen],
-                job.biz_id,
-                tenant=job.biz_type.tenant.code,
-                by=actor_of(request),
-                reason=request.POST.get("reason", ""),
-            )
+            try:
+                outcome = jobs.resolve(
+                    [biz_type.code for biz_type in chosen],
+                    job.biz_id,
+                    **_answer(request),
+                    tenant=job.biz_type.tenant.code,
+                    by=actor_of(request),
+                    reason=request.POST.get("reason", ""),
+                )
+            except JobError as error:
+                messages.error(request, _("Nothing was changed: %(why)s") % {"why": error})
+                return HttpResponseRedirect(request.get_full_path())
             _report(request, outcome)
             return HttpResponseRedirect(back)
-        context = {"job": job, "biz_types": found, "back": back, "longest_reason": REASON_LENGTH}
+        asks = any(biz_type.on_resolved for biz_type in found)
+        context = {"job": job, "biz_types": found, "back": back, "longest_reason": REASON_LENGTH, "asks": asks}
         title = _("Resolve “%(biz_id)s”?") % {"biz_id": job.biz_id}
         return self.own_page(request, "tasksapp/admin/resolve.html", title, context, above=Crumb(job.biz_id, back))
 
@@ -62,7 +70,11 @@ class ResolvePages(OwnPages):
         """
         job = self._keyed_job(request, job_id, verb="redrive")
         if request.method == "POST":
-            lifted = jobs.lift(job.biz_type.code, job.biz_id, tenant=job.biz_type.tenant.code, by=actor_of(request))
+            try:
+                lifted = jobs.lift(job.biz_type.code, job.biz_id, tenant=job.biz_type.tenant.code, by=actor_of(request))
+            except JobError as error:
+                messages.error(request, _("Nothing was changed: %(why)s") % {"why": error})
+                return self.to("change", job_id)
             if lifted:
                 messages.success(request, _("The resolve was lifted: new jobs of this biz id fire again."))
             else:
@@ -99,6 +111,15 @@ class ResolvePages(OwnPages):
         return job
 
 
+def _answer(request: HttpRequest) -> dict[str, Any]:
+    """The answer that the person gave. Raises InvalidJob where it is no JSON."""
+    text = request.POST.get("body", "").strip()
+    try:
+        return {"outcome": request.POST.get("outcome", "").strip() or None, "body": json.loads(text or "null")}
+    except (ValueError, RecursionError):
+        raise InvalidJob("body", "invalid", _("The answer must be JSON.")) from None
+
+
 def _report(request: HttpRequest, outcome: Resolution) -> None:
     cancelled, running = len(outcome.cancelled or ()), len(outcome.running or ())
     if outcome.accepted is False:
@@ -120,6 +141,8 @@ def _report(request: HttpRequest, outcome: Resolution) -> None:
         cancelled,
     )
     messages.success(request, done % {"count": cancelled})
+    if outcome.too_late:
+        messages.warning(request, _("The answer came too late: its job was no longer waiting."))
     if running:
         left = ngettext(
             "%(count)d job is running: it is not tried again.",

@@ -31,6 +31,7 @@ from tasksapp.api.http.problems import (
 )
 from tasksapp.biz_types.insert_limit import InsertLimit
 from tasksapp.errors import (
+    AlreadyAnswered,
     ClaimLost,
     CodeTaken,
     InvalidBizType,
@@ -121,6 +122,9 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
             return _conflict("version_conflict", error, errors=[entry], version=error.version)
         case KeyResolved():
             return _conflict("resolved", error, errors=[FieldError("biz_id", "resolved", str(error))])
+        case AlreadyAnswered():
+            job = None if error.job_id is None else str(error.job_id)
+            return _conflict("answered", error, outcome=error.outcome, answered_at=error.at.isoformat(), job_id=job)
         case OneIsLive():
             extra = {} if error.job_id is None else {"job_id": str(error.job_id)}
             return _conflict("one_is_live", error, errors=[FieldError("biz_id", "taken", str(error))], **extra)

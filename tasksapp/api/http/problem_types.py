@@ -145,6 +145,12 @@ _TYPES = (
         "There is nothing to do. If the business has changed its mind, lift the resolve, or redrive with lift.",
     ),
     ProblemType(
+        "answered", 409, "The business key was answered already",
+        "The business key has another answer, with that outcome, and keeps it; or a job has taken it, so that it cannot"
+        " be lifted any more. job_id is that job, null where none has asked yet.",
+        "Nothing, where the first answer holds. A new question needs a biz id of its own.",
+    ),
+    ProblemType(
         "not_first", 409, "Another job of the flow key comes first",
         "The jobs of a flow key of this biz type run in their order; job_id names the one that comes first.",
         "Wait for that job, or end or move it; or give this job an earlier due time.",

@@ -24,7 +24,7 @@ from tasksapp.api.jobs.representation import CREATED, created_text
 from tasksapp.api.jobs.requests import JobRequestSerializer, described, job_request
 from tasksapp.conf import options
 from tasksapp.jobs.plans import MOST_STEPS
-from tasksapp.jobs.resolving import MOST_BIZ_TYPES
+from tasksapp.jobs.resolving import BODY, MOST_BIZ_TYPES, OUTCOME
 from tasksapp.jobs.validation import Face
 from tasksapp.models import Job
 from tasksapp.models.api_key import Scope
@@ -56,7 +56,7 @@ class PlanRequestSerializer(serializers.Serializer[Any]):
     jobs = serializers.ListField(child=PlannedJobSerializer(), min_length=1, max_length=MOST_STEPS)
 
 
-class ResolveRequestSerializer(CheckedRequest):
+class LiftRequestSerializer(CheckedRequest):
     """A business key."""
 
     example = {"biz_types": ["order.remind", "order.close"], "biz_id": "order-42", "reason": "paid"}
@@ -66,6 +66,13 @@ class ResolveRequestSerializer(CheckedRequest):
     )
     biz_id = serializers.CharField(max_length=200, min_length=1, help_text="The business key.")
     reason = serializers.CharField(required=False, allow_blank=True, max_length=500, help_text="Why, for the audit.")
+
+
+class ResolveRequestSerializer(LiftRequestSerializer):
+    """A business key, and the answer for jobs of it that wait for one."""
+
+    outcome = serializers.CharField(required=False, allow_null=True, max_length=100, help_text=OUTCOME.help)
+    body = serializers.JSONField(required=False, allow_null=True, help_text=BODY.help)
 
 
 def planned(fields: dict[str, Any]) -> tuple[str, list[jobs.JobRequest]]:
@@ -95,7 +102,7 @@ ResolutionSerializer = serializer_of(
     answers.Resolution,
     example={
         "biz_id": "order-42", "biz_types": ["order.remind", "order.close"], "accepted": True,
-        "cancelled": [CREATED["id"]], "running": [], "detail": "",
+        "cancelled": [CREATED["id"]], "running": [], "answered": None, "status": "", "too_late": False, "detail": "",
     },
 )  # fmt: skip
 LiftedResolveSerializer = serializer_of(answers.Lifted, name="LiftedResolve", example={"lifted": 1})
@@ -136,6 +143,9 @@ class PlanViews(ApiViewSet):
     def resolve(self, request: Request, fields: dict[str, Any]) -> Response:
         """Calls off all jobs of a business key: after an answer of 200 nothing fires but what `running` names.
 
+        With an `outcome`, a `body` or both it answers the jobs of it that wait for an answer: those of biz types with
+        `on_resolved`. 409, `answered`, where another answer was there; the same one once more is a 200.
+
         202, with `accepted: false`, where the database did not let all of it be done in time: the key is resolved, so
         that nothing fires that has not begun, but not all jobs are cancelled and `running` is not known. Ask again
         after `Retry-After`.
@@ -148,13 +158,14 @@ class PlanViews(ApiViewSet):
             accepted=bool(done.accepted),
             cancelled=[str(each) for each in done.cancelled or ()],
             running=None if done.running is None else [str(each) for each in done.running],
+            answered=None if done.answered is None else str(done.answered),
             detail="" if done.accepted else _ASK_AGAIN,
         )
         if done.accepted:
             return Response(resolution)
         return Response(resolution, status=202, headers={"Retry-After": str(RETRY_SECONDS)})
 
-    @endpoint("Lift a resolve", Scope.JOBS_WRITE, takes=ResolveRequestSerializer, gives=LiftedResolveSerializer)
+    @endpoint("Lift a resolve", Scope.JOBS_WRITE, takes=LiftRequestSerializer, gives=LiftedResolveSerializer)
     def lift(self, request: Request, fields: dict[str, Any]) -> Response:
         """Lets new jobs of a resolved business key fire again. Jobs that were cancelled stay so."""
         lifted = jobs.lift(**fields, seen_by=request.user, by=actor_of(request))

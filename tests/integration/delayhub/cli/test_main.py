@@ -120,6 +120,21 @@ def test_a_business_key_is_resolved_and_that_is_taken_back(typed: Type) -> None:
     assert typed("jobs", "redrive", made["id"], "--lift")[0] == ExitCode.CONFLICT
 
 
+def test_a_question_is_answered(typed: Type) -> None:
+    where = ("--set", "url=https://shop.example/h", "--set", f"on_resolved={BIZ_TYPE}")
+    assert typed("biz-types", "create", "cli.ask", *where)[0] == 0
+    made = shown(typed, "jobs", "create", "cli.ask", "--biz-id", "cli-4", "--delay", "1d")
+
+    answer = ("jobs", "resolve", "cli.ask", "--biz-id", "cli-4", "--outcome", "approved", "--body", "[1]", "--yes")
+    said = shown(typed, *answer)
+    code, out, _ = typed(*answer)
+    other = typed(*answer[:-2], "[2]", "--yes")
+
+    assert (said["answered"], said["status"], said["too_late"]) == (made["id"], "cancelled", False)
+    assert (code, made["id"] in out, "too late" in out) == (0, True, False)
+    assert (other[0], "was answered with" in other[2]) == (ExitCode.CONFLICT, True)
+
+
 def test_a_body_is_read_from_a_file_and_from_the_standard_input(
     typed: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,7 +164,7 @@ def test_a_job_whose_worker_was_lost_for_good_tells_it_too(closing: BizType) -> 
     later = timezone.now() + timedelta(days=1)
     return_lost_leases(
         now=later, limit=9, max_system_errors=3, using="default",
-        on_dead=lambda dead: make_follow_ups([EndedJob.of(job) for job in dead], using="default"),
+        on_end=lambda dead: make_follow_ups([EndedJob.of(job) for job in dead], using="default"),
     )  # fmt: skip
 
     assert follow_up()[0] == "failure.report"

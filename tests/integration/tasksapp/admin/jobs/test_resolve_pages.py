@@ -48,6 +48,27 @@ def test_a_person_resolves_the_biz_types_that_were_chosen_and_lifts_it_again(
     assert "Biz id resolved" not in person.get(url("change", job)).content.decode()
 
 
+def test_a_person_answers_what_waits_for_an_answer(
+    person: Client, biz_type: BizType, make_biz_type: MakeBizType
+) -> None:
+    make_biz_type("order.answered")
+    BizType.objects.filter(pk=biz_type.pk).update(on_resolved="order.answered")
+    job = store_job(biz_type, biz_id="order-7")
+    fields = {"biz_type": [biz_type.pk], "outcome": "approved", "body": '{"by": "ada"}'}
+
+    asked = person.get(url("resolve", job)).content.decode()
+    wrong = person.post(url("resolve", job), {**fields, "body": "{"}, follow=True).content.decode()
+    person.post(url("resolve", job), fields)
+    other = person.post(url("resolve", job), {**fields, "outcome": "rejected"}, follow=True).content.decode()
+    shown = person.get(url("change", job)).content.decode()
+
+    assert 'name="outcome"' in asked
+    assert "The answer must be JSON" in wrong
+    assert "was answered with" in other
+    assert Tombstone.objects.get().outcome == "approved"
+    assert ["<bdi>approved</bdi>" in shown, "&quot;ada&quot;" in shown] == [True, True]
+
+
 def test_a_job_that_has_succeeded_runs_again_as_a_new_one(person: Client, viewer: Client, biz_type: BizType) -> None:
     done, waiting = store_job(biz_type, Status.SUCCEEDED), store_job(biz_type)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -101,3 +102,36 @@ def test_each_job_of_a_plan_may_have_its_own_request_and_exact_bytes(ask: Ask) -
     for wrong in ({"request": {"timeout_seconds": 99}}, {"body_text": "a", "body": 1}, {"body_base64": "?"}):
         problem(ask("POST", "/plans", {"biz_id": "43", "jobs": [steps[1], {**STEPS[0], **wrong}]}), 400)
     assert Job.objects.count() == 2
+
+
+def test_a_resolve_answers_what_waits_for_an_answer(ask: Ask, biz_type: BizType) -> None:
+    BizType.objects.filter(code="order.close").update(on_resolved="order.remind")
+    job = store_job(biz_type, biz_id="42")
+    said = {"biz_types": ["order.close"], "biz_id": "42", "outcome": "approved", "body": {"by": [None]}}
+
+    first, again = ask("POST", "/resolve", said).json(), ask("POST", "/resolve", said)
+    other = problem(ask("POST", "/resolve", {**said, "outcome": "rejected"}), 409)
+    lifted = problem(ask("POST", "/resolve/lift", {"biz_types": ["order.close"], "biz_id": "42"}), 409)
+    before = ask("POST", "/resolve", {**said, "biz_id": "43"}).json()
+    born = ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "43", "delay": 60})
+
+    assert (first["answered"], first["status"], first["too_late"]) == (str(job.id), "cancelled", False)
+    assert (again.status_code, again.json()["cancelled"]) == (200, [])
+    assert (other["code"], other["outcome"], other["job_id"]) == ("answered", "approved", str(job.id))
+    assert lifted["code"] == "answered"
+    assert (before["answered"], before["status"]) == (None, "")
+    assert (born.status_code, born.json()["status"], born.json()["last_error"]) == (201, "cancelled", "resolved")
+    follow_ups = Job.objects.filter(biz_type__code="order.remind")
+    assert [json.loads(job.body)["follows"]["answer"]["body"] for job in follow_ups] == [{"by": [None]}] * 2
+
+
+@pytest.mark.parametrize(
+    ("said", "field"), [({"outcome": "x" * 101}, "outcome"), ({"outcome": 7}, "outcome"), ({"body": "\0"}, "body"),
+                        ({"outcome": "approved", "biz_types": ["order.remind"]}, "outcome")],
+)  # fmt: skip
+def test_an_answer_that_cannot_be_names_its_field(ask: Ask, said: dict[str, Any], field: str) -> None:
+    BizType.objects.filter(code="order.close").update(on_resolved="order.remind")
+
+    refused = problem(ask("POST", "/resolve", {"biz_types": ["order.close"], "biz_id": "42", **said}), 400)
+
+    assert refused["errors"][0]["field"] == field

@@ -37,8 +37,8 @@ SCHEMAS = """
     ChangeBizTypeRequest ChangeJobRequest ChangeSeriesRequest Claim ClaimOutcome ClaimRequest Claims
     CompleteClaimRequest CreatedBizType CreatedJob CredentialsRequest EndedClaim ExtendClaimRequest
     FailClaimRequest FlowKey FlowKeys Guarantee Health HealthState ImportAction ImportBizTypesRequest Issue
-    Issues Job JobFilter JobNumbers JobPage JobRequest JobSeries JobSeriesPage JobStatus KeyPairs LiftedResolve
-    LimitedBy MakeKeyPairRequest Method NewApiKey OneLive Operation OperationPage OperationRequest
+    Issues Job JobFilter JobNumbers JobPage JobRequest JobSeries JobSeriesPage JobStatus KeyPairs LiftRequest
+    LiftedResolve LimitedBy MakeKeyPairRequest Method NewApiKey OneLive Operation OperationPage OperationRequest
     OperationState OperationVerb Ordered Overlap OwnRequest PaceOperationRequest PauseBizTypeRequest PauseFlowKeyRequest
     PausedFlowKey Peak Peaks Plan PlanRequest PlanRestRequest PlannedJob PreviewScheduleRequest Problem
     Quota QuotaUse ReasonRequest ReceivedAnswer RedriveJobRequest ReleaseClaimRequest Resolution ResolveRequest

@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from tasksapp.api.jobs.representation import NAMES, CreatedJobSerializer, JobSerializer, created_text, job_json
-from tasksapp.jobs.creation import Batch, Created
 from tasksapp.jobs.exact_bytes import Shown
+from tasksapp.jobs.writing import Batch, Created
 from tasksapp.models import BizType, Job, NewJob, Status
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,0 +1,162 @@
+"""Answers: what a resolve says to a job that waits for one, how it is given, and which job takes it.
+
+A tombstone has it. Jobs are locked before tombstones, and those in the order of their biz types, by all that need both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import Q
+
+from tasksapp.errors import AlreadyAnswered
+from tasksapp.models import Job, Tombstone, Transition, error_class
+from tasksapp.sql.tombstones import mark_first_tombstones
+
+
+class Answer(NamedTuple):
+    """What was answered.
+
+    Args:
+        outcome: in a word, such as ``approved``.
+        body: what else, as JSON.
+        at: when.
+        by: who; '' for the project's own code.
+    """
+
+    outcome: str
+    body: str
+    at: datetime
+    by: str
+
+    @classmethod
+    def of(cls, row: Tombstone) -> Answer:
+        """The answer that a tombstone has."""
+        return cls(row.outcome, row.answer or "null", row.at, row.by)
+
+    def as_json(self) -> dict[str, Any]:
+        """As a follow-up's body has it."""
+        return {"outcome": self.outcome, "body": json.loads(self.body), "at": self.at.isoformat(), "by": self.by}
+
+    def says_the_same(self, other: Answer) -> bool:
+        """Whether another answer is no other one: a caller who heard nothing says it again."""
+        return self.outcome == other.outcome and json.loads(self.body) == json.loads(other.body)
+
+
+class Taker(NamedTuple):
+    """A job that has ended, as far as an answer is concerned.
+
+    ``is_resolved``: whether it was called off, and did not end by itself.
+    """
+
+    job_id: UUID
+    biz_type_id: int
+    biz_id: str
+    is_resolved: bool
+
+
+def lay_answers(
+    untils: Mapping[int, datetime], answer: Answer, *, hearing: set[int], biz_id: str, is_said: bool, using: str
+) -> bool:
+    """Lays tombstones as ``lay_tombstones`` does, in the caller's transaction; those of some biz types hold an answer.
+
+    What is answered again in the same words changes nothing: neither the answer nor what follows from it is held by it.
+
+    Args:
+        untils: by biz type, until when its tombstone holds at least.
+        answer: the answer, when it is given and by whom.
+        hearing: the biz types that hear it.
+        biz_id: the biz id.
+        is_said: whether its caller said it; False: it is what a resolve says that has no words for it.
+        using: the database.
+
+    Raises AlreadyAnswered where another answer was there.
+    """
+    is_first = mark_first_tombstones(sorted(untils), using=using)
+    said = {"outcome": answer.outcome, "answer": answer.body, "by": answer.by, "answered_job": None}
+    rows = [
+        Tombstone(
+            biz_type_id=number, biz_id=biz_id, at=answer.at, until=untils[number],
+            **(said if number in hearing else {"by": answer.by}),
+        )
+        for number in sorted(untils)
+    ]  # fmt: skip
+    table = Tombstone.objects.using(using)
+    there: list[Tombstone] = []
+    while len(there) < len(rows):  # one that was there may have been pruned before it is locked
+        table.bulk_create(rows, ignore_conflicts=True)
+        same = table.filter(biz_type_id__in=untils, biz_id=biz_id).order_by("biz_type_id")
+        there = list(same.select_for_update(no_key=True))
+    earlier = [row for row in there if row.at != answer.at]
+    answered = {row.biz_type_id for row in earlier if row.outcome and row.until > answer.at} & hearing
+    if is_said:
+        for row in earlier:
+            if row.biz_type_id in answered and not Answer.of(row).says_the_same(answer):
+                raise AlreadyAnswered(biz_id, row.outcome, at=row.at, job_id=row.answered_job)
+        if answered:
+            earlier = [row for row in earlier if row.biz_type_id in hearing - answered]
+    for row in earlier:
+        values: dict[str, Any] = {"at": answer.at, "until": max(row.until, untils[row.biz_type_id])}
+        if row.biz_type_id not in hearing:
+            values["by"] = answer.by
+        elif row.biz_type_id not in answered:
+            values |= said
+        table.filter(pk=row.pk).update(**values)
+    return is_first
+
+
+def take_answers(takers: Iterable[Taker], *, now: datetime, using: str) -> dict[UUID, Answer]:
+    """By job, the answer that it takes, in the caller's transaction, which has ended the job. No other job takes it.
+
+    Of several with one business key, one that was called off takes it before one that ended by itself.
+    """
+    by_key: dict[tuple[int, str], Taker] = {}
+    for taker in takers:
+        key = taker.biz_type_id, taker.biz_id
+        if taker.biz_id and (key not in by_key or taker.is_resolved > by_key[key].is_resolved):
+            by_key[key] = taker
+    if not by_key:
+        return {}
+    keys: dict[int, list[str]] = {}
+    for number, biz_id in by_key:
+        keys.setdefault(number, []).append(biz_id)
+    named = Q()
+    for number, biz_ids in keys.items():
+        named |= Q(biz_type_id=number, biz_id__in=biz_ids)
+    table = Tombstone.objects.using(using)
+    free = table.filter(named, outcome__gt="", answered_job=None).order_by("biz_type_id", "biz_id")
+    taken: dict[UUID, Answer] = {}
+    for row in free.select_for_update(no_key=True):
+        taker = by_key[row.biz_type_id, row.biz_id]
+        # A tombstone that is over, and was not pruned yet, still holds jobs from before; but it means no younger one.
+        if taker.is_resolved or row.until > now:
+            table.filter(pk=row.pk).update(answered_job=taker.job_id)
+            taken[taker.job_id] = Answer.of(row)
+    return taken
+
+
+def refuse_lifting_answers(biz_type_ids: Iterable[int], *, biz_id: str, using: str) -> None:
+    """Refuses to lift what a job has taken an answer of, since something has followed from that.
+
+    Raises AlreadyAnswered.
+    """
+    rows = Tombstone.objects.using(using).filter(biz_type_id__in=biz_type_ids, biz_id=biz_id)
+    ended = Job.objects.using(using).filter(status=Transition.RESOLVE.target, error_class=error_class.RESOLVED)
+    for row in rows.order_by("biz_type_id").select_for_update(no_key=True):
+        if row.answered_job is not None and ended.filter(id=row.answered_job).exists():
+            raise AlreadyAnswered(biz_id, row.outcome, at=row.at, job_id=row.answered_job)
+
+
+def jobs_to_answer(*, before: datetime, limit: int, using: str) -> list[UUID]:
+    """Pending jobs that tombstones hold that were to hold until before then, and whose answers no job has taken."""
+    rows = Tombstone.objects.using(using).filter(until__lt=before, outcome__gt="", answered_job=None)
+    found: list[UUID] = []
+    for row in rows.defer("answer").order_by("until", "id")[:limit]:
+        jobs = Job.objects.using(using).filter(biz_type=row.biz_type_id, biz_id=row.biz_id)
+        waiting = jobs.filter(status=Transition.RESOLVE.source, created_at__lt=row.until).order_by("id")
+        found += [job.id for job in waiting.only("created_at", "created_by")[:limit] if row.holds(job)]
+    return found
