@@ -8,7 +8,7 @@ What becomes of jobs that an operation changed is added to the operation's row b
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -127,14 +127,18 @@ def _json(outcomes: Sequence[Finished], ids: Sequence[str]) -> str:
 _ANY = UUID(int=0)
 
 
-def _resolve_retries(ids: Sequence[UUID], *, now: datetime, using: str) -> None:
-    """Calls off those of the jobs, pending again, whose business key was resolved, and those that an answer saves."""
+def _resolve_retries(ids: Sequence[UUID], *, now: datetime, using: str) -> set[UUID]:
+    """Calls off those of the jobs, pending again, whose business key was resolved, and those that an answer saves.
+
+    Gives those back.
+    """
     jobs = Job.objects.using(using)
     left = jobs.filter(id__in=ids, status__in=(_PENDING, _DEAD), biz_type__has_tombstones=True).defer("body", "raw")
     pending = [job for job in left if job.status == _PENDING]
     gone = resolved_ids(pending, using=using) | answered_ids([job for job in left if job.status == _DEAD], using=using)
     if gone:
         jobs.filter(id__in=gone).update(**called_off(now=now))
+    return gone
 
 
 def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, using: str) -> set[UUID]:
@@ -143,16 +147,14 @@ def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, u
     for outcome in outcomes:
         alike[outcome._replace(job_id=_ANY, tried=None)].append(outcome.job_id)
     written: set[UUID] = set()
-    counts: dict[int, Counter[Finished]] = defaultdict(Counter)
+    operated: list[tuple[int, UUID, Finished]] = []
     with transaction.atomic(using=using):
         jobs = Job.objects.using(using)
         for outcome, ids in alike.items():
             ours = jobs.filter(id__in=ids, status=_RUNNING, lease_token=outcome.token)
             rows = list(ours.values_list("id", "operation_id"))
             held = [job_id for job_id, _ in rows]
-            for _, operation_id in rows:
-                if operation_id is not None:
-                    counts[operation_id][outcome] += 1
+            operated += [(number, job_id, outcome) for job_id, number in rows if number is not None]
             values: dict[str, Any] = {} if outcome.next_run_at is None else {"next_run_at": outcome.next_run_at}
             jobs.filter(id__in=held).update(
                 **values,
@@ -169,12 +171,13 @@ def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, u
             )
             written.update(held)
         again = [one.job_id for one in outcomes if one.status in (_PENDING, _DEAD) and one.job_id in written]
-        _resolve_retries(again, now=now, using=using)
-        for operation_id, kinds in counts.items():
-            Operation.objects.using(using).filter(id=operation_id).update(
-                succeeded=F(_SUCCEEDED.value) + sum(n for kind, n in kinds.items() if kind.status == _SUCCEEDED),
-                failed=F("failed") + sum(n for kind, n in kinds.items() if kind.has_failed),
-                dead=F(_DEAD.value) + sum(n for kind, n in kinds.items() if kind.status == _DEAD),
+        called = _resolve_retries(again, now=now, using=using)
+        for number in {number for number, _, _ in operated}:
+            kinds = [(kind, job_id in called) for of, job_id, kind in operated if of == number]
+            Operation.objects.using(using).filter(id=number).update(
+                succeeded=F(_SUCCEEDED.value) + sum(kind.status == _SUCCEEDED for kind, _ in kinds),
+                failed=F("failed") + sum(kind.has_failed for kind, _ in kinds),
+                dead=F(_DEAD.value) + sum(kind.status == _DEAD and not off for kind, off in kinds),
             )
         Attempt.objects.using(using).bulk_create(
             [

@@ -52,14 +52,14 @@ OUTCOMES = (
     CodeMutant(
         "a retry is not called off after a resolve",
         _WRITE_OUTCOMES,
-        "        _resolve_retries(again, now=now, using=using)",
-        "        pass",
+        "        called = _resolve_retries(again, now=now, using=using)",
+        "        called = set()",
         theme="resolving",
     ),
     CodeMutant(
         "an operation counts no success",
         _WRITE_OUTCOMES,
-        "sum(n for kind, n in kinds.items() if kind.status == _SUCCEEDED)",
+        "sum(kind.status == _SUCCEEDED for kind, _ in kinds)",
         "0",
     ),
     CodeMutant(

@@ -22,12 +22,13 @@ from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.maintenance.database_uptime import DatabaseUptime
 from tasksapp.maintenance.lost_leases import LostLeases
-from tasksapp.models import AuditEntry, BizType, Job, Status, Tombstone
+from tasksapp.models import AuditEntry, BizType, Job, Status, Tenant, Tombstone
 from tasksapp.sql.tombstones import prune_tombstones
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
+from tests.integration.tasksapp.operation_runs import planned
 from tests.integration.tasksapp.stored_jobs import due
 from tests.job_rows import store_job
 from tests.outcomes import tried
@@ -207,6 +208,31 @@ def test_of_several_jobs_of_a_biz_id_one_takes_the_answer(ask: BizType) -> None:
     assert said.cancelled == sorted([first, second])
     assert said.answered == first
     assert codes() == [CODES["yes"]]
+
+
+def test_a_job_that_an_answer_saves_is_no_death_of_its_operation(ask: BizType) -> None:
+    operation = planned(verb="run_now")
+    job_id = asked()
+    Job.objects.update(operation_id=operation.pk)
+    job = begun(job_id)
+    answer()
+
+    failed(job)
+
+    operation.refresh_from_db()
+    assert (status_of(job_id)[0], operation.failed, operation.dead) == (Status.CANCELLED, 1, 0)
+
+
+def test_another_tenant_s_question_of_the_same_name_is_another_one(ask: BizType, make_biz_type: MakeBizType) -> None:
+    other = Tenant.objects.create(code="other", name="Other")
+    make_biz_type(CODES["yes"], tenant=other)
+    make_biz_type("ask", tenant=other, on_resolved=CODES["yes"])
+    mine, theirs = asked(), asked(tenant="other")
+
+    said = jobs.resolve("ask", "42", outcome="approved", tenant="other")
+
+    assert (said.answered, status_of(mine)[0]) == (theirs, Status.PENDING)
+    assert Job.objects.get(biz_type__code=CODES["yes"]).biz_type.tenant == other
 
 
 # ------------------------------------------------------------ several answers
