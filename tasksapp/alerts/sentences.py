@@ -61,7 +61,10 @@ def sentence_of(kind: str, facts: Mapping[str, Any]) -> str:  # noqa: PLR0911  a
     words = {**facts, "biz_type": facts.get("biz_type", "?")}
     match kind:
         case AlertKind.BREAKER_OPEN if "no_token" in facts:
-            return _("%(biz_type)s: %(no_token)s. Its jobs wait, and one at a time tries again.") % words
+            return (
+                _("%(biz_type)s: no access token from %(no_token)s. Its jobs wait, and one at a time tries again.")
+                % words
+            )
         case AlertKind.BREAKER_OPEN:
             return _("%(biz_type)s: its receiver %(host)s is down. Its jobs wait until it answers.") % {
                 **words,

@@ -27,7 +27,7 @@ class Breaker:
     Args:
         open_until_ms: until then nothing passes, then one job at a time; None where the breaker is closed.
         healed_ms: when a success closed it; None where it was not open lately.
-        no_token: why there is no access token, where it is open for that; '' where the receiver is down.
+        no_token: which token server gave none and why, where it is open for that; '' where the receiver is down.
     """
 
     open_until_ms: int | None = None

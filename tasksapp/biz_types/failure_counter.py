@@ -14,6 +14,7 @@ from tasksapp.biz_types.breaker import Breaker, Breakers, both_breakers, callbac
 from tasksapp.biz_types.gates import bring_gates
 from tasksapp.biz_types.token_request import COLUMNS
 from tasksapp.conf import options
+from tasksapp.delivery.access_token import LACK
 from tasksapp.models import BizType
 from tasksapp.timers.lanes import brisk_lane, tried
 
@@ -113,7 +114,7 @@ def _open(lane: TimerLane, biz_type: BizType, *, now_ms: int, no_token: str = ""
         keys, whose = lane.keys.queue(biz_type.queue), callback_host(biz_type)
         key = keys.token_breaker if no_token else keys.breaker
         if no_token:
-            whose = f"{token_host(biz_type)} {no_token}"
+            whose = f"{token_host(biz_type)} {no_token.removeprefix(LACK)}"
         lane.client.set(key, f"open:{breaker.open_until_ms}:{whose}", px=pause_ms * FORGET_PAUSES)
         bring_gates([biz_type], now=moment(now_ms), lanes=brisk_lane)
         return True

@@ -100,8 +100,11 @@ def _why_broken(biz_type: BizType, breaker: Breaker, *, now_ms: int) -> str:
     values = {"biz_type": biz_type.label, "seconds": wait, "reason": breaker.no_token}
     if breaker.no_token:
         if wait > 0:
-            return _("jobs of %(biz_type)s wait for a token: %(reason)s; the next try is in %(seconds)s s") % values
-        return _("jobs of %(biz_type)s wait for a token: %(reason)s; one job at a time tries it") % values
+            return (
+                _("jobs of %(biz_type)s wait for an access token from %(reason)s; the next try is in %(seconds)s s")
+                % values
+            )
+        return _("jobs of %(biz_type)s wait for an access token from %(reason)s; one job at a time tries it") % values
     if wait > 0:
         return (
             _("the receiver of %(biz_type)s is down (its breaker is open), the next try is in %(seconds)s s") % values

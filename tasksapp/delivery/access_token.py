@@ -16,6 +16,8 @@ SKEW_SECONDS, SKEW_SHARE = 60, 0.1
 LONGEST_ANSWER = 65_536
 #: The longest token that is sent: receivers take 8 KB of headers, as a rule.
 LONGEST_TOKEN = 8_192
+#: What a reason begins with, before the host of the token server.
+LACK = "no access token from "
 #: A token as RFC 6750 has it in a header; what else it held could begin another header.
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 #: What RFC 6749 lets a token server say is wrong. Anything else may be an echo of what it was asked.

@@ -16,7 +16,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 import aiohttp
 
 from delayhub.clock import Clock
-from tasksapp.delivery.access_token import LONGEST_ANSWER, AccessToken, Grant, NoToken, read_token
+from tasksapp.delivery.access_token import LACK, LONGEST_ANSWER, AccessToken, Grant, NoToken, read_token
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.callback import Target
 from tasksapp.delivery.connections import Answer, Connections
@@ -169,7 +169,7 @@ class TokenKeeper:
                     await asyncio.to_thread(self._share.leave, grant, None)
                 return found
             if is_locked:
-                return await self._asked(held)
+                return await self._asked(held, since_ms=since_ms)
             if isinstance(found, NoToken) and now_ms < found.until_ms and not self._insists:
                 raise found
             if self._clock.monotonic() > gives_up:
@@ -178,13 +178,15 @@ class TokenKeeper:
             if not is_locked:
                 await asyncio.sleep(LOOK_SECONDS)
 
-    async def _asked(self, held: _Held) -> AccessToken:
+    async def _asked(self, held: _Held, *, since_ms: int) -> AccessToken:
         """What the token server gives. Others find it, and why there is none where no token is left to go on with."""
         grant = held.grant
         left: AccessToken | NoToken | None = None
         try:
             token = await self._ask(grant)
-            left = token = token._replace(is_second=held.token is None and held.refused_ms > 0)
+            # Clocks may differ: a later token has a later time, by which others know it.
+            is_second, made_ms = held.token is None and held.refused_ms > 0, max(token.made_ms, since_ms + 1)
+            left = token = token._replace(is_second=is_second, made_ms=made_ms)
         except NoToken as error:
             left = None if held.token is not None or self._insists else error
             raise
@@ -229,4 +231,4 @@ class TokenKeeper:
     def _failure(self, grant: Grant, reason: str) -> NoToken:
         # A little before the gate opens for the job that tries it again, or that job would wait once more.
         until_ms = self._clock.now_ms() + self._hold_ms * 9 // 10
-        return NoToken(f"no access token from {urlsplit(grant.url).netloc}: {reason}", until_ms=until_ms)
+        return NoToken(f"{LACK}{urlsplit(grant.url).netloc}: {reason}", until_ms=until_ms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,13 @@ def saying(body: Any, *, status: int = 200) -> Answer:
         return web.Response(status=status, body=raw, content_type="application/json")
 
     return answer
+
+
+async def silent(request: web.Request) -> web.StreamResponse:
+    """No answer, until who asks has gone."""
+    while request.transport is not None and not request.transport.is_closing():
+        await asyncio.sleep(0.05)
+    return web.Response()
 
 
 def bearers(receiver: Receiver) -> list[str]:

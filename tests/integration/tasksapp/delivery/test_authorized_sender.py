@@ -18,7 +18,7 @@ from tasksapp.delivery.sender import Sender
 from tasksapp.delivery.token_keeper import TokenKeeper
 from tests.callbacks import CLOCK, callback
 from tests.integration.tasksapp.receiver import Answer, Receiver, answering
-from tests.integration.tasksapp.token_server import Shared, bearers, giving
+from tests.integration.tasksapp.token_server import Shared, bearers, giving, silent
 
 
 def taking(*tokens: str, refusal: Answer | None = None) -> Answer:
@@ -146,10 +146,6 @@ def test_a_job_whose_lease_the_wait_has_used_up_is_given_back(receiver: Receiver
 
 
 def test_a_worker_that_stops_while_a_token_is_waited_for_loses_nothing(receiver: Receiver) -> None:
-    async def hang(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(1)
-        return web.Response()
-
     async def run(server: Receiver) -> CallbackResult:
         async with sending_to(receiver, server) as (sender, grant):
             one = callback(receiver.url(), grant=grant, at_most_once=True)
@@ -158,7 +154,7 @@ def test_a_worker_that_stops_while_a_token_is_waited_for_loses_nothing(receiver:
             waiting.cancel()
             return await waiting
 
-    with Receiver(answer=hang) as server:
+    with Receiver(answer=silent) as server:
         assert asyncio.run(run(server)).outcome == Returned("the worker is stopping")
 
 

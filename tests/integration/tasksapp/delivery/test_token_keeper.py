@@ -17,7 +17,7 @@ from tasksapp.delivery.access_token import Grant, NoToken
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.token_keeper import FRESH_MS, TokenKeeper
 from tests.integration.tasksapp.receiver import Receiver, answering
-from tests.integration.tasksapp.token_server import Shared, giving, saying
+from tests.integration.tasksapp.token_server import Shared, giving, saying, silent
 
 T = TypeVar("T")
 
@@ -167,11 +167,7 @@ def test_a_token_server_that_is_away_silent_or_not_allowed_gives_a_reason(
 ) -> None:
     monkeypatch.setattr(token_keeper, "ANSWER_SECONDS", 0.2)
 
-    async def hang(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(1)
-        return web.Response()
-
-    receiver.answer = hang
+    receiver.answer = silent
     away = Receiver(port=free_port())
     host = f"127.0.0.1:{receiver.port}"
 

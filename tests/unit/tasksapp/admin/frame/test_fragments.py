@@ -115,6 +115,11 @@ def test_below_a_minute_a_time_is_away_by_seconds() -> None:
         ({}, Breaker(healed_ms=1), "flowing"),
         ({}, Breaker(open_until_ms=int(NOW.timestamp() * 1000) + 11_500), "receiver down, retry in 12 s"),
         ({}, Breaker(open_until_ms=1), "receiver down, trying one job at a time"),
+        (
+            {},
+            Breaker(open_until_ms=1, no_token="login.example: status 503"),
+            "no access token: login.example: status 503",
+        ),
         ({"enabled": False, "paused_until": UNTIL_RESUMED}, None, "disabled"),
         ({"paused_until": UNTIL_RESUMED}, None, "paused"),
         ({"paused_until": UNTIL_RESUMED, "paused_by": "ada"}, None, "paused by ada"),
