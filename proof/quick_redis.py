@@ -15,7 +15,7 @@ class QuickRedis(redis.Redis):
     """
 
     def __init__(self, port: int) -> None:
-        super().__init__(port=port, single_connection_client=True)
+        super().__init__(port=port, protocol=2, single_connection_client=True)
         #: Commands that travel with the next one, and whose replies nobody needs.
         self._along: list[tuple[Any, ...]] = []
         #: How many commands were sent.
@@ -37,8 +37,12 @@ class QuickRedis(redis.Redis):
         return self.parse_response(connection, args[0], **options)
 
     def pipeline(self, *args: Any, **options: Any) -> Any:
-        """redis-py's own, which has another connection; what is to travel with the next command goes before it."""
-        if self._along:
-            self.execute_command("PING")
+        """redis-py's own, which has another connection."""
+        self.send_what_waits()
         self.sent += 1
         return super().pipeline(*args, **options)
+
+    def send_what_waits(self) -> None:
+        """Sends what was to travel with the next command, where another connection has that."""
+        if self._along:
+            self.execute_command("PING")

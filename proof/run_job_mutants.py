@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 
-import redis
-
 from proof.jobs.standing import set_up
 
 set_up()  # before models are imported
 
 from delayhub.local.redis_server import RedisServer  # noqa: E402  as above
 from proof.catching import catch_all  # noqa: E402  as above
+from proof.histories import spare_the_collector  # noqa: E402  as above
 from proof.jobs.history import Player, drawn  # noqa: E402  as above
 from proof.jobs.ledger import Setting  # noqa: E402  as above
 from proof.jobs.mutants.table import MUTANTS, JobMutant, made  # noqa: E402  as above
@@ -19,6 +18,7 @@ from proof.jobs.site import site  # noqa: E402  as above
 from proof.jobs.sometimes import Sometimes  # noqa: E402  as above
 from proof.met import Met  # noqa: E402  as above
 from proof.plan import Failure  # noqa: E402  as above
+from proof.quick_redis import QuickRedis  # noqa: E402  as above
 
 
 def catch(mutant: JobMutant, server: RedisServer, *, most: int) -> tuple[int, Failure[Setting]] | None:
@@ -27,7 +27,7 @@ def catch(mutant: JobMutant, server: RedisServer, *, most: int) -> tuple[int, Fa
     Raises:
         LookupError: nothing has the text that it replaces, or what stands there cannot run.
     """
-    with made(mutant), site(redis.Redis(port=server.port), server.url) as here:
+    with made(mutant), site(QuickRedis(server.port), server.url) as here:
         player = Player(here, Met(Sometimes))
         for seed in range(1, most + 1):
             failure = player.play(drawn(seed, mutant.theme))
@@ -41,6 +41,7 @@ def catch(mutant: JobMutant, server: RedisServer, *, most: int) -> tuple[int, Fa
 
 def main() -> int:
     """0 where every mistake was caught, but those that are told why they cannot be."""
+    spare_the_collector()
     with RedisServer() as server:
         return catch_all(
             MUTANTS, lambda mutant, most: catch(mutant, server, most=most), prog="run_job_mutants", most=1000,

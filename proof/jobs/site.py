@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import redis
 from django.db import connections
 from django.test import override_settings
 
@@ -18,6 +17,7 @@ from delayhub.clock import moment
 from proof.jobs.clocks import Clocks
 from proof.jobs.kinds import KINDS, LEASE_SECONDS, MOST_LOST, Kind
 from proof.jobs.wire import Wire
+from proof.quick_redis import QuickRedis
 from proof.snapshot import Snapshot, go_back, snapshot
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.gates import bring_gates
@@ -45,7 +45,7 @@ class Site:
         biz_types: by id, the kinds of the biz types.
     """
 
-    client: redis.Redis
+    client: QuickRedis
     clocks: Clocks
     wire: Wire
     loop: asyncio.AbstractEventLoop
@@ -103,7 +103,7 @@ def forget() -> None:
 
 
 @contextmanager
-def site(client: redis.Redis, url: str) -> Iterator[Site]:
+def site(client: QuickRedis, url: str) -> Iterator[Site]:
     """A site on a database that is there, and on the Redis server of that URL.
 
     Args:
@@ -118,7 +118,7 @@ def site(client: redis.Redis, url: str) -> Iterator[Site]:
         "MAX_SYSTEM_ERRORS": MOST_LOST,
         "BREAKER_FAILURES": 100_000,
     }
-    clocks, wire = Clocks(), Wire(USING)
+    clocks, wire = Clocks(), Wire(USING, client)
     loop = asyncio.new_event_loop()
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)

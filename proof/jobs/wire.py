@@ -12,6 +12,8 @@ from unittest.mock import patch
 import redis
 from django.db import OperationalError, connections
 
+from proof.quick_redis import QuickRedis
+
 T = TypeVar("T")
 
 
@@ -41,10 +43,11 @@ class Wire:
 
     Args:
         using: the database.
+        client: what speaks to Redis, for all clients of the product.
     """
 
-    def __init__(self, using: str) -> None:
-        self._using = using
+    def __init__(self, using: str, client: QuickRedis) -> None:
+        self._using, self._client = using, client
         self._left = 0
         self._trouble: Trouble | None = None
         self._is_open = False
@@ -70,7 +73,7 @@ class Wire:
         connection: Any = connections[self._using]
         connection.ensure_connection()
         commit: Callable[[], None] = connection._commit
-        execute, send = redis.Redis.execute_command, redis.client.Pipeline.execute
+        send = redis.client.Pipeline.execute
 
         def run_statement(run: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:
             # A transaction whose beginning is not heard of has not begun.
@@ -79,10 +82,11 @@ class Wire:
                 "sql", (lambda: None) if begins and self._is_next else lambda: run(sql, params, many, context)
             )
 
-        def run_command(client: redis.Redis, *args: Any, **options: Any) -> Any:
-            return self._send("redis", lambda: execute(client, *args, **options))
+        def run_command(_: redis.Redis, *args: Any, **options: Any) -> Any:
+            return self._send("redis", lambda: self._client.execute_command(*args, **options))
 
         def run_pipeline(pipeline: Any, *args: Any, **options: Any) -> Any:
+            self._client.send_what_waits()
             return self._send("redis", lambda: send(pipeline, *args, **options))
 
         with (

@@ -9,10 +9,11 @@ import redis
 
 from delayhub.local.redis_server import RedisServer
 from proof.jobs.site import Site, site
+from proof.quick_redis import QuickRedis
 
 
 @pytest.fixture
 def here(redis_server: RedisServer, redis_client: redis.Redis, transactional_db: None) -> Iterator[Site]:
     """A site on the tests' database and their Redis."""
-    with site(redis_client, redis_server.url) as made:
+    with QuickRedis(redis_server.port) as client, site(client, redis_server.url) as made:
         yield made
