@@ -20,6 +20,7 @@ _CHANGES = [
     (r"\banyio\.sleep\b", "time.sleep"),
     (r"^import anyio$", "import time"),
     (r"\baclose\b", "close"),
+    (r"\ba(read|iter_bytes)\b", r"\1"),
     (r"\b__a(enter|exit)__", r"__\1__"),
     (r"\bdelayhub\.client\.asynchronous\b", "delayhub.client.synchronous"),
     (r"\basynchronous client\b", "synchronous client"),
@@ -33,7 +34,10 @@ def made() -> dict[str, str]:
         for path in SOURCE.glob("*.py"):
             text = _INIT if path.name == "__init__.py" else without_awaiting(path.read_text())
             (Path(folder) / path.name).write_text(text)
-        for command in (("check", "--quiet", "--select", "I,F811", "--fix"), ("format", "--quiet")):
+        for command in (
+            ("check", "--quiet", "--select", "I,F811,UP028", "--fix", "--unsafe-fixes"),
+            ("format", "--quiet"),
+        ):
             settings = ("--no-cache", "--config", ROOT / "pyproject.toml")
             subprocess.run([sys.executable, "-m", "ruff", *command, *settings, folder], check=True, timeout=120)
         return {path.name: path.read_text() for path in Path(folder).glob("*.py")}

@@ -17,6 +17,9 @@ JobOrder = Literal["-id", "next_run_at", "-finished_at", "finished_at"]
 ENDED = frozenset({"succeeded", "dead", "cancelled", "skipped", "dropped"})
 
 
+ExportFormat = Literal["ndjson", "csv"]
+
+
 class SelectedJobs(TypedDict, total=False):
     """Which jobs: those for which everything holds that is given."""
 
@@ -57,6 +60,15 @@ class JobQuery(DeadJobQuery, total=False):
 
     status: JobStatus | Sequence[JobStatus] | None
     #: ``-id``: the newest first. ``next_run_at`` is for pending jobs, ``finished_at`` for finished ones.
+    order: JobOrder | None
+
+
+class ExportQuery(SelectedJobs, total=False):
+    """Which jobs an export has: those for which everything holds that is given."""
+
+    created_from: datetime | str | None
+    created_until: datetime | str | None
+    status: JobStatus | Sequence[JobStatus] | None
     order: JobOrder | None
 
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Annotated, Literal, TypedDict
 
 Scope = Literal[
-    "jobs:read", "jobs:write", "jobs:act", "jobs:pull", "biz-types:read", "biz-types:write", "keys", "stats"
+    "jobs:read", "jobs:write", "jobs:act", "jobs:export", "jobs:pull",
+    "biz-types:read", "biz-types:write", "keys", "stats",
 ]  # fmt: skip
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, cast, get_args
 
 import click
@@ -25,7 +27,7 @@ from delayhub.cli.site_options import (
     page_size,
 )
 from delayhub.cli.times import relative
-from delayhub.client import Job, JobChange, JobFields, JobKey, JobStatus
+from delayhub.client import ExportFormat, Job, JobChange, JobFields, JobKey, JobStatus
 
 STATUSES = click.Choice(get_args(JobStatus))
 COMMANDLINE = ParameterSource.COMMANDLINE
@@ -74,6 +76,36 @@ def list_(session: Session, /, status: tuple[str, ...], limit: int, **filters: A
     wanted = cast("tuple[JobStatus, ...]", status)
     found = session.api.jobs.list(status=wanted, page_size=page_size(limit), **filters)
     session.out.several(found, JOB_COLUMNS, job_row, most=limit, none="No job matches.")
+
+
+@jobs.command()
+@click.option("--format", "kind", type=click.Choice(get_args(ExportFormat)), default="ndjson", show_default=True)
+@click.option(
+    "--output", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-", show_default=True
+)
+@click.option("--status", type=STATUSES, multiple=True, help="May be given several times.")
+@job_filters
+@click.option("--created-from", type=MOMENT)
+@click.option("--created-until", type=MOMENT)
+@click.option("--operation", type=int, help="The one that changed them last.")
+@click.option("--series", type=int, help="The one that they are of.")
+@click.pass_obj
+def export(session: Session, /, kind: ExportFormat, output: Path, status: tuple[str, ...], **filters: Any) -> None:
+    """Write all jobs that match into a file, with their bodies. It takes a key with the scope jobs:export.
+
+    The file has its name once it is whole. A list is read as pages; this is one answer, which the site records.
+    """
+    parts = session.api.jobs.export(kind, status=cast("tuple[JobStatus, ...]", status), **filters)
+    if str(output) == "-":
+        for part in parts:
+            sys.stdout.buffer.write(part)
+        return
+    unfinished = output.with_name(f"{output.name}.part")
+    with unfinished.open("wb") as file:
+        for part in parts:
+            file.write(part)
+    unfinished.replace(output)
+    session.out.note(f"Written: {output}.")
 
 
 @jobs.command()

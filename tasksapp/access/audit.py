@@ -60,6 +60,8 @@ class Deed(TextChoices):
     RESOLVE = "resolve", _("resolve biz id")
     LIFT = "lift", _("lift resolve")
 
+    EXPORT = "export", _("export jobs")
+
     ADD_BIZ_TYPE = "biz_type.add", _("add biz type")
     EDIT_BIZ_TYPE = "biz_type.edit", _("edit biz type")
     PAUSE = "biz_type.pause", _("pause")

@@ -8,6 +8,7 @@ from tasksapp.models.api_key import Scope
 
 #: By what it allows. The groups that a migration makes have sets of them.
 VIEW_BODY = "tasksapp.view_job_body"
+EXPORT = "tasksapp.export_job"
 PAUSE = "tasksapp.pause_biztype"
 TEST_CALL = "tasksapp.test_biztype"
 CHANGE_SECRETS = "tasksapp.change_biztype_secrets"
@@ -34,6 +35,7 @@ SCOPES = {
     Scope.JOBS_READ: ("tasksapp.view_job", "tasksapp.view_attempt", "tasksapp.view_operation", VIEW_BODY),
     Scope.JOBS_WRITE: ("tasksapp.add_job", VERBS["reschedule"], VERBS["cancel"]),
     Scope.JOBS_ACT: tuple(permission for permission in VERBS.values() if permission != PAUSE_SERIES),
+    Scope.JOBS_EXPORT: ("tasksapp.view_job", EXPORT, VIEW_BODY),
     # A puller sees bodies, and ends jobs for good.
     Scope.JOBS_PULL: (VERBS["run_now"], VERBS["drop"], VIEW_BODY),
     Scope.BIZ_TYPES_READ: ("tasksapp.view_biztype",),

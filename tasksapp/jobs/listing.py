@@ -59,6 +59,7 @@ class JobList:
         using: the database; None for the one that jobs are read from.
         condition: what else must hold for the rows.
         with_bodies: whether the jobs come with their bodies.
+        seconds: how long the database may look for a page.
     """
 
     job_filter: JobFilter
@@ -68,13 +69,14 @@ class JobList:
     using: str | None = None
     condition: Q = field(default_factory=Q)
     with_bodies: bool = False
+    seconds: float = DEADLINE_SECONDS
 
     def page(self, *, after: Position | None = None, limit: int | None = None) -> Page:
         """The page behind that position, or the first one, of so many jobs at most. Raises TookTooLong."""
         rows, limit = self._rows(), limit or PAGE_ROWS
         if after is not None:
             rows = rows.filter(beyond(self.order, after.moment, after.id))
-        with within(DEADLINE_SECONDS, using=self.database):
+        with within(self.seconds, using=self.database):
             ids = self._first(rows, limit + 1)
             jobs = self.read(ids[:limit])
         return Page(jobs, self._position(jobs[-1]) if len(ids) > limit and jobs else None)

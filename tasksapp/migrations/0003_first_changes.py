@@ -1,9 +1,13 @@
-"""Scopes are written as the paths of the API are, ``biz-types:read``; keys and biz types know where their tenant is; alerts are silenced; jobs keep an order; tenants have quotas."""
+"""Scopes are written as the paths of the API are, ``biz-types:read``; keys and biz types know where their tenant is; alerts are silenced; jobs keep an order; tenants have quotas; managers export jobs."""
+
+from importlib import import_module
 
 import django.core.validators
 import django.db.models.deletion
 import tasksapp.models.api_key
 from django.db import migrations, models
+
+first_rows = import_module("tasksapp.migrations.0002_first_rows")
 
 
 def renamed(before, after):
@@ -15,6 +19,13 @@ def renamed(before, after):
                 keys.filter(pk=key.pk).update(scopes=scopes)
 
     return rename
+
+
+def let_managers_export(apps, schema_editor):
+    """Those of the group that the migration before made; where somebody deleted it, nobody."""
+    group = apps.get_model("auth", "Group").objects.using(schema_editor.connection.alias).filter(name="DelayHub manager")
+    for managers in group:
+        managers.permissions.add(first_rows._permissions(apps, using=schema_editor.connection.alias)["export_job"])
 
 
 class Migration(migrations.Migration):
@@ -222,4 +233,9 @@ class Migration(migrations.Migration):
                 'db_table': 'delayhub_tenant_count',
             },
         ),
+        migrations.AlterModelOptions(
+            name='job',
+            options={'permissions': [('view_job_body', 'Can see bodies of jobs and answers of receivers'), ('export_job', 'Can export jobs with their bodies'), ('run_now_job', 'Can run jobs now'), ('reschedule_job', 'Can move jobs to another time and edit waiting ones'), ('redrive_job', 'Can redrive dead jobs'), ('cancel_job', 'Can cancel jobs'), ('drop_job', 'Can drop dead jobs')], 'verbose_name': 'job', 'verbose_name_plural': 'jobs'},
+        ),
+        *([first_rows.WhereGroupsAre(let_managers_export, migrations.RunPython.noop)] if first_rows._HAS_ACCOUNTS else []),
     ]

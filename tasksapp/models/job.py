@@ -164,6 +164,7 @@ class Job(Carried):
         ]
         permissions = [
             ("view_job_body", "Can see bodies of jobs and answers of receivers"),
+            ("export_job", "Can export jobs with their bodies"),
             ("run_now_job", "Can run jobs now"),
             ("reschedule_job", "Can move jobs to another time and edit waiting ones"),
             ("redrive_job", "Can redrive dead jobs"),

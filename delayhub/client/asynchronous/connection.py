@@ -77,6 +77,20 @@ class AsyncConnection:
                 yield decode(model, entry)
             following = next_query(page.get("next"))
 
+    async def parts(self, request: Request) -> AsyncIterator[bytes]:
+        """The answer, part by part as it comes. It is asked for once. Raises ApiError."""
+        address, query = self._base + request.path, request.query
+        try:
+            async with self._http.stream(request.method, address, params=list(query) or None) as response:
+                if not response.is_success:
+                    await response.aread()
+                if (error_found := error_of(request, response)) is not None:
+                    raise error_found
+                async for part in response.aiter_bytes():
+                    yield part
+        except httpx.TransportError as error:
+            raise unreachable(request, error, at=self._base) from error
+
     async def aclose(self) -> None:
         """Closes the connections."""
         await self._http.aclose()

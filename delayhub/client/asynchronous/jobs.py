@@ -17,6 +17,8 @@ from delayhub.api_models.jobs import (
     BulkResult,
     CreatedJob,
     DeadJobQuery,
+    ExportFormat,
+    ExportQuery,
     Job,
     JobQuery,
     Lifted,
@@ -137,6 +139,13 @@ class AsyncJobs:
     def dead(self, *, page_size: int | None = None, **query: Unpack[DeadJobQuery]) -> AsyncIterator[Job]:
         """The dead jobs that the query names, those that died last first."""
         return self._connection.pages(Job, "/jobs/dead", query=parameters(**query, limit=page_size))
+
+    def export(self, kind: ExportFormat = "ndjson", **query: Unpack[ExportQuery]) -> AsyncIterator[bytes]:
+        """All jobs that the query names as a file, part by part: lines of JSON, or CSV.
+
+        It takes the scope ``jobs:export``, and the site records it. Raises Unreachable where the file breaks off.
+        """
+        return self._connection.parts(read("/jobs/export", query=parameters(**query, format=kind)))
 
     # ------------------------------------------------------------ changing
 

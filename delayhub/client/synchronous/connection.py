@@ -77,6 +77,19 @@ class Connection:
                 yield decode(model, entry)
             following = next_query(page.get("next"))
 
+    def parts(self, request: Request) -> Iterator[bytes]:
+        """The answer, part by part as it comes. It is asked for once. Raises ApiError."""
+        address, query = self._base + request.path, request.query
+        try:
+            with self._http.stream(request.method, address, params=list(query) or None) as response:
+                if not response.is_success:
+                    response.read()
+                if (error_found := error_of(request, response)) is not None:
+                    raise error_found
+                yield from response.iter_bytes()
+        except httpx.TransportError as error:
+            raise unreachable(request, error, at=self._base) from error
+
     def close(self) -> None:
         """Closes the connections."""
         self._http.close()

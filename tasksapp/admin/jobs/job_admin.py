@@ -10,7 +10,8 @@ from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
@@ -32,9 +33,11 @@ from tasksapp.admin.jobs.actions import (
     confirm_page,
 )
 from tasksapp.admin.jobs.editing import JobForm
+from tasksapp.admin.jobs.exporting import exported, formats_for
 from tasksapp.admin.jobs.listing import list_context
 from tasksapp.admin.jobs.page import VERBS, page_context
 from tasksapp.admin.jobs.resolve_pages import ResolvePages
+from tasksapp.admin.jobs.search import BadSearch
 from tasksapp.errors import InvalidJob, KeyResolved, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs.verb_words import FOR_GOOD
 from tasksapp.jobs.verbs import Verb
@@ -65,7 +68,7 @@ class JobPages(ResolvePages):
             raise PermissionDenied
         if request.method == "POST":
             return self._act(request) or HttpResponseRedirect(request.get_full_path())
-        context = list_context(request, site=self.admin_site.name)
+        context = {**list_context(request, site=self.admin_site.name), "export_formats": formats_for(request)}
         page = own_page(
             request,
             site=self.admin_site,
@@ -97,6 +100,19 @@ class JobPages(ResolvePages):
             return self.to("changelist")
         context = {**page_context(request, job, site=self.admin_site.name), **(extra_context or {})}
         return self.own_page(request, "admin/tasksapp/job/change_form.html", job.biz_id or str(job.id), context)
+
+    @at("export/")
+    def export_view(self, request: HttpRequest) -> HttpResponseBase:
+        """All jobs of the list that the address names, as a file. Raises PermissionDenied."""
+        if not formats_for(request):
+            raise PermissionDenied(_("You may not export jobs: your account has no permission for it."))
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        try:
+            return exported(request)
+        except BadSearch as error:
+            messages.error(request, str(error))
+            return self.to("changelist")
 
     # ------------------------------------------------------------ acting
 

@@ -53,11 +53,11 @@ class _Found(NamedTuple):
 def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
     """What the page shows. ``problem`` says why it has no jobs, ``is_bad`` whether the address is the cause."""
     now = timezone.now()
-    biz_types = list(BizType.objects.select_related("tenant").defer(*_UNREAD))
+    biz_types = biz_types_of_list()
     problem = ""
     try:
         search = JobSearch.parse(request.GET)
-        _check(request, search, biz_types)
+        check_search(request, search, biz_types)
     except BadSearch as error:
         search, problem = JobSearch(), str(error)
     listed = search.job_list(biz_types, now=now)
@@ -85,6 +85,7 @@ def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
         "turn_url": search.address(o=None if search.turned else "turned"),
         "rows": rows_of(found.jobs, search.tab.columns, showing),
         "buttons": buttons,
+        "export_url": "" if problem or search.body else address("tasksapp_job_export", site=site) + search.address(),
         "matching": here,
         "next_url": found.next_url,
         "first_url": search.address() if search.after else "",
@@ -102,7 +103,12 @@ def list_context(request: HttpRequest, *, site: str) -> dict[str, Any]:
 _UNREAD = ("description", "headers", "url_hosts", *sealed_texts(BizType).values())
 
 
-def _check(request: HttpRequest, search: JobSearch, biz_types: list[BizType]) -> None:
+def biz_types_of_list() -> list[BizType]:
+    """All biz types, as far as lists of jobs need them."""
+    return list(BizType.objects.select_related("tenant").defer(*_UNREAD))
+
+
+def check_search(request: HttpRequest, search: JobSearch, biz_types: list[BizType]) -> None:
     """Raises BadSearch where there is no such biz type, or the person may not search so."""
     code = search.job_filter.biz_type
     if code and code not in {each.label for each in biz_types}:

@@ -67,7 +67,7 @@ class _Described(serializers.Serializer[Any]):
     cursor = serializers.CharField(required=False, help_text="Where the page begins; `next` has it.")
 
 
-class _DescribedAll(_Described):
+class DescribedAll(_Described):
     """The filters of the list of all jobs."""
 
     status = serializers.ListField(
@@ -97,7 +97,7 @@ class JobPageSerializer(serializers.Serializer[Any]):
 
 #: For OpenAPI.
 DEAD_PARAMETERS = [_Described]
-LIST_PARAMETERS = [_DescribedAll]
+LIST_PARAMETERS = [DescribedAll]
 
 
 def list_jobs(request: Request, *, dead: bool = False) -> Response:
@@ -115,7 +115,7 @@ def _page(found: JobList, query: JobQuery, request: Request) -> Response:
     try:
         page = found.page(after=query.after, limit=query.limit)
     except TookTooLong:
-        raise _took_too_long() from None
+        raise took_too_long() from None
     following = None
     if page.next is not None:
         following = replace_query_param(request.build_absolute_uri(), "cursor", cursor_of(page.next))
@@ -138,7 +138,8 @@ def _shown(jobs: list[Job]) -> list[dict[str, Any]]:
     return [job_json(job) for job in jobs]
 
 
-def _took_too_long() -> Refused:
+def took_too_long() -> Refused:
+    """The refusal of what no index leads to."""
     detail = (
         f"No index leads to that page within {DEADLINE_SECONDS:g} s: add a biz_type and a status, or narrow the times."
     )

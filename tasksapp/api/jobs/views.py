@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
@@ -27,6 +27,7 @@ from tasksapp.api.jobs.changing import (
     redrive_fields,
 )
 from tasksapp.api.jobs.creation import IDEMPOTENCY_HEADER, create_job, create_jobs
+from tasksapp.api.jobs.exporting import EXPORT_ANSWERS, EXPORT_PARAMETERS, export_jobs
 from tasksapp.api.jobs.listing import DEAD_PARAMETERS, LIST_PARAMETERS, JobPageSerializer, list_jobs
 from tasksapp.api.jobs.reading import READ_PARAMETERS, READ_RESPONSES, AttemptSerializer, attempt_json, read_job, shown
 from tasksapp.api.jobs.representation import BulkAnswerSerializer, CreatedJobSerializer, JobSerializer
@@ -122,6 +123,22 @@ class JobViews(ApiViewSet):
     def dead(self, request: Request) -> Response:
         """A page of the jobs that were given up and wait for a person, those that died last first."""
         return list_jobs(request, dead=True)
+
+    @endpoint(
+        "Export jobs",
+        Scope.JOBS_EXPORT,
+        get="export",
+        gives=EXPORT_ANSWERS,
+        parameters=EXPORT_PARAMETERS,
+        detail=False,
+    )
+    def export(self, request: Request) -> StreamingHttpResponse:
+        """All jobs that the filter names, with their bodies, as lines of JSON or as CSV: a file, sent as it is read.
+
+        It is recorded who exports what, and how many rows. Masked fields are masked. Each job is as it is when its
+        page is read. An answer that breaks off is not whole.
+        """
+        return export_jobs(request)
 
     @endpoint("Read a job", Scope.JOBS_READ, gives=READ_RESPONSES, parameters=READ_PARAMETERS)
     def retrieve(self, request: Request, pk: str) -> Response:

@@ -361,3 +361,17 @@ def test_what_is_not_installed_is_named_with_how_to_install_it(absent: str, word
     assert done.returncode == ExitCode.FAILED
     assert f'install DelayHub with the extra "{extra}"' in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_jobs_are_exported_into_a_file_that_has_its_name_once_it_is_whole(typed: Type, tmp_path: Path) -> None:
+    typed("jobs", "create", BIZ_TYPE, "--biz-id", "exported-1", "--delay", "1h")
+    file = tmp_path / "jobs.ndjson"
+
+    code, _, err = typed("jobs", "export", "--biz-id", "exported-*", "--output", str(file))
+    _, printed, _ = typed("jobs", "export", "--biz-id", "exported-*", "--format", "csv")
+
+    assert code == 0, err
+    assert [json.loads(line)["biz_id"] for line in file.read_text().splitlines()] == ["exported-1"]
+    assert [path.name for path in tmp_path.iterdir() if "jobs" in path.name] == ["jobs.ndjson"]
+    assert printed.startswith("id,biz_type,status,")
+    assert ",exported-1," in printed

@@ -36,6 +36,7 @@ GRANTS = {
     "pause_series": "operator",
     # managers make and end things, and say who may what
     "add_job": "manager",
+    "export_job": "manager",
     "cancel_job": "manager",
     "drop_job": "manager",
     "add_biztype": "manager",

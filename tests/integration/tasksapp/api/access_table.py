@@ -148,6 +148,7 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/jobs"): Entry(scope=WRITE, body=_job, unseen=400, done=201),
     ("POST", "/v1/jobs/bulk"): Entry(scope=WRITE, body=lambda place: {"jobs": [_job(place)]}, unseen=207, done=201),
     ("GET", "/v1/jobs/dead"): Entry(scope=READ, unseen=LEFT_OUT),
+    ("GET", "/v1/jobs/export"): Entry(scope=Scope.JOBS_EXPORT, unseen=LEFT_OUT),
     ("GET", "/v1/jobs/{id}"): Entry(scope=READ),
     ("PATCH", "/v1/jobs/{id}"): Entry(scope=WRITE, body=lambda _: {"delay": 90}),
     ("GET", "/v1/jobs/{id}/attempts"): Entry(scope=READ, status="dead"),

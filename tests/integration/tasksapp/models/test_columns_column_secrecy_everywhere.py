@@ -63,7 +63,7 @@ def asked(client: Client, method: str, template: str, place: Place, key: str) ->
         content_type="application/json",
         headers={"authorization": f"Bearer {key}", **entry.headers},
     )
-    return f"{answer.headers} {answer.content.decode()}"
+    return f"{answer.headers} {answer.getvalue().decode()}"
 
 
 def test_no_answer_of_the_api_holds_a_secret_for_any_scope(

@@ -17,16 +17,15 @@ OPERATION_IDS = """
     cancel_job cancel_job_by_business_key change_api_key change_biz_type change_job change_job_by_business_key
     change_series claim_jobs complete_claim count_jobs create_biz_type create_job create_jobs create_plan
     create_series delete_biz_type delete_series drop_job drop_job_by_business_key end_previous_api_key
-    end_previous_key_pair end_previous_signing_secret export_biz_types extend_claim fail_claim forecast_biz_type
-    import_biz_types issue_api_key lift_resolve list_api_keys list_audit_entries list_biz_types list_dead_jobs
-    list_flow_keys list_issues list_job_attempts list_jobs list_key_pairs list_operations list_peaks list_series
-    make_key_pair pace_operation pause_biz_type pause_flow_key pause_series plan_backfill plan_operation
+    end_previous_key_pair end_previous_signing_secret export_biz_types export_jobs extend_claim fail_claim
+    forecast_biz_type import_biz_types issue_api_key lift_resolve list_api_keys list_audit_entries list_biz_types
+    list_dead_jobs list_flow_keys list_issues list_job_attempts list_jobs list_key_pairs list_operations list_peaks
+    list_series make_key_pair pace_operation pause_biz_type pause_flow_key pause_series plan_backfill plan_operation
     plan_rest_of_operation preview_schedule read_api_key read_biz_type read_delivery_health read_job
-    read_job_by_business_key read_operation read_series read_stats_series redrive_job
-    redrive_job_by_business_key release_claim resolve_business_key resume_biz_type resume_flow_key resume_series
-    retire_key_pairs revoke_api_key rotate_api_key rotate_signing_secret run_job_again run_job_now
-    run_job_now_by_business_key send_test_call set_client_certificate set_credentials start_operation
-    stop_operation stop_signing_callbacks trigger_series
+    read_job_by_business_key read_operation read_series read_stats_series redrive_job redrive_job_by_business_key
+    release_claim resolve_business_key resume_biz_type resume_flow_key resume_series retire_key_pairs revoke_api_key
+    rotate_api_key rotate_signing_secret run_job_again run_job_now run_job_now_by_business_key send_test_call
+    set_client_certificate set_credentials start_operation stop_operation stop_signing_callbacks trigger_series
 """
 #: Its types.
 SCHEMAS = """

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import httpx
 import pytest
 
-from delayhub.client import NotFound, RateLimited, ServerUnavailable, UnexpectedAnswer, Unreachable
+from delayhub.client import Forbidden, NotFound, RateLimited, ServerUnavailable, UnexpectedAnswer, Unreachable
 from delayhub.client.synchronous import connection
 from tests.answering_site import Site, ok, refused
 from tests.client_models import job_document
@@ -134,3 +135,25 @@ def test_the_key_and_the_client_are_named_in_each_request() -> None:
 
     assert site.asked[0].headers["Authorization"] == "Bearer k"
     assert site.asked[0].headers["User-Agent"].startswith("delayhub-client/")
+
+
+def test_an_export_comes_part_by_part() -> None:
+    site = Site(httpx.Response(200, content=iter([b"a\n", b"b\n"])))
+
+    assert b"".join(site.client().jobs.export("csv", status="dead", ids=["1", "2"])) == b"a\nb\n"
+    assert str(site.asked[0].url).endswith("/jobs/export?status=dead&ids=1&ids=2&format=csv")
+
+
+def test_an_export_that_is_refused_or_breaks_off_says_so() -> None:
+    def cut() -> Iterator[bytes]:
+        yield b"a\n"
+        raise httpx.RemoteProtocolError("peer closed connection without sending complete message body")
+
+    site = Site(refused(403, code="scope_missing"), httpx.Response(200, content=cut()))
+
+    with pytest.raises(Forbidden):
+        list(site.client().jobs.export())
+    parts = site.client().jobs.export()
+    assert next(parts) == b"a\n"
+    with pytest.raises(Unreachable):
+        next(parts)

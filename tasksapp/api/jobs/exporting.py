@@ -1,0 +1,68 @@
+"""Exporting jobs over REST: all that a filter names, streamed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import router
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.problems import refused
+from tasksapp.api.jobs.listing import DescribedAll, took_too_long
+from tasksapp.api.jobs.query import JobQuery
+from tasksapp.biz_types.visible import visible_biz_types
+from tasksapp.jobs.export import FORMATS, Export, streamed
+from tasksapp.jobs.listing import TookTooLong
+from tasksapp.models import Job
+
+#: What a list takes and an export does not.
+_OF_PAGES = ("body", "limit", "cursor")
+
+
+class _Described(DescribedAll):
+    """The filters of an export, for OpenAPI."""
+
+    body = None  # type: ignore[assignment]  # REST framework leaves it out
+    limit = None  # type: ignore[assignment]  # REST framework leaves it out
+    cursor = None  # type: ignore[assignment]  # REST framework leaves it out
+    format = serializers.ChoiceField(choices=list(FORMATS), default="ndjson", help_text="Lines of JSON, or CSV.")
+
+
+#: For OpenAPI.
+EXPORT_PARAMETERS = [_Described]
+EXPORT_ANSWERS: dict[Any, Any] = {
+    (200, media): OpenApiResponse(
+        OpenApiTypes.STR, "The file.", examples=[OpenApiExample("A file", text, media_type=media)]
+    )
+    for media, text in {
+        "application/x-ndjson": '{"id":"01a1fcb9-e182-7773-bac4-bf777e5e56f2","biz_type":"order.close"}',
+        "text/csv": "id,biz_type",
+    }.items()
+}
+
+
+def export_jobs(request: Request) -> StreamingHttpResponse:
+    """The answer with all jobs that the request asks for.
+
+    Raises Refused (400) where a parameter cannot be, or where no index leads to the first of them in time.
+    """
+    params = request.query_params
+    kind = params.get("format", "ndjson")
+    if kind not in FORMATS:
+        raise refused("format", "invalid", f"format must be one of {', '.join(FORMATS)}")
+    for name in _OF_PAGES:
+        if name in params:
+            raise refused(name, "unknown", f"an export has no {name}")
+    query, using = JobQuery.parse(params, dead=False), router.db_for_read(Job)
+    listed = query.list_of(visible_biz_types(request.user, using=using).select_related("tenant"), using=using)
+    asked = {name: values if len(values) > 1 else values[0] for name, values in params.lists() if name != "format"}
+    try:
+        export = Export(listed, kind, by=actor_of(request), asked=asked)
+    except TookTooLong:
+        raise took_too_long() from None
+    return streamed(request._request, export, kind=kind)

@@ -1,0 +1,179 @@
+"""Export: the jobs of a list with their bodies, as lines of JSON or as CSV, page by page and never all at once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.core.handlers.asgi import ASGIRequest
+from django.db import DatabaseError, router
+from django.http import HttpRequest, StreamingHttpResponse
+
+from tasksapp.access import audit
+from tasksapp.access.actors import Actor
+from tasksapp.access.audit import Deed
+from tasksapp.jobs.exact_bytes import shown_bytes
+from tasksapp.jobs.listing import JobList, Page
+from tasksapp.jobs.masking import as_shown
+from tasksapp.jobs.own_request_rule import shown_request
+from tasksapp.models import AuditEntry, Job
+
+logger = logging.getLogger(__name__)
+
+#: Jobs that are read at once: so many, and fewer where their bodies are large.
+MOST_JOBS, LEAST_JOBS, PAGE_BYTES = 500, 10, 2_000_000
+#: How long the database may look for a page. What no index leads to in that time is refused, as a list is.
+SECONDS = 20.0
+#: The columns that are exported as they are stored, beside the id, the biz type and the body.
+COLUMNS = (
+    "status", "biz_id", "flow_key", "due_at", "next_run_at", "expires_at", "priority", "max_attempts", "attempts",
+    "redrives", "system_errors", "version", "last_error", "error_class", "debounce_key", "series_id", "occurrence_at",
+    "place", "created_by", "changed_by", "created_at", "updated_at", "finished_at",
+)  # fmt: skip
+#: All of them, in their order.
+FIELDS = ("id", "biz_type", *COLUMNS, "request", "body", "body_text", "body_base64", "content_type")
+#: With one of these a text is a formula to programs for tables, which run it.
+_FORMULA = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")  # the last four are those of full width
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def ndjson(jobs: Sequence[Job]) -> str:
+    """The jobs as lines of JSON; a body is JSON as it was written."""
+    return "".join(f"{_encode(_values(job))[:-1]},{_body(job)}}}\n" for job in map(as_shown, jobs))
+
+
+def csv_lines(jobs: Sequence[Job]) -> str:
+    """The jobs as lines of CSV (RFC 4180); no cell is a formula."""
+    return _csv([_cells(job) for job in map(as_shown, jobs)])
+
+
+#: By the name of a format: its content type, what comes before the first job, and what makes text of jobs.
+FORMATS: Mapping[str, tuple[str, Callable[[], str], Callable[[Sequence[Job]], str]]] = {
+    "ndjson": ("application/x-ndjson", str, ndjson),
+    "csv": ("text/csv; charset=utf-8", lambda: _csv([FIELDS]), csv_lines),
+}
+
+
+class Export:
+    """The text of an export, part by part. It is recorded when it begins, and how many rows it had when it ends.
+
+    A page is read when the one before was taken, in a transaction of its own: no lock and no snapshot is held, and who
+    stops taking stops the reading. A job that changes meanwhile is exported as it is when its page is read.
+
+    Args:
+        listed: the jobs, in an order that an index has.
+        kind: one of ``FORMATS``.
+        by: who exports them.
+        asked: the filter, for the audit.
+
+    Raises TookTooLong where no index leads to the first page in time.
+    """
+
+    def __init__(self, listed: JobList, kind: str, *, by: Actor, asked: Mapping[str, Any]) -> None:
+        self._listed = replace(listed, with_bodies=True, seconds=SECONDS)
+        _, self._head, self._write = FORMATS[kind]
+        self._parts = self._written(self._listed.page(limit=MOST_JOBS))
+        self._rows, self._has_ended = 0, False
+        self._using = router.db_for_write(AuditEntry)
+        about = next((each.pk for each in listed.biz_types if each.label == listed.job_filter.biz_type), None)
+        self._entry = audit.entry(
+            Deed.EXPORT, by=by, biz_type_id=about, what=kind, after={"format": kind, "filter": dict(asked)}
+        )
+        self._entry.save(using=self._using)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        return next(self._parts)
+
+    def close(self) -> None:
+        """Ends it where it is, and records that it is not whole. After its end this does nothing."""
+        self._parts.close()
+        self._end(is_whole=False)
+
+    def _written(self, page: Page) -> Generator[bytes]:
+        text = self._head()
+        while True:
+            text += self._write(page.jobs)
+            self._rows += len(page.jobs)
+            after, room = page.next, PAGE_BYTES * len(page.jobs) // max(1, len(text))
+            del page  # while the next one is read there is no other in memory
+            if text:
+                yield text.encode()
+            if after is None:
+                break
+            text = ""
+            page = self._listed.page(after=after, limit=min(MOST_JOBS, max(LEAST_JOBS, room)))
+        self._end(is_whole=True)
+
+    def _end(self, *, is_whole: bool) -> None:
+        if self._has_ended:
+            return
+        self._has_ended = True
+        after = {**self._entry.after, "rows": self._rows, "whole": is_whole}
+        try:
+            AuditEntry.objects.using(self._using).filter(pk=self._entry.pk).update(after=after)
+        except DatabaseError as error:
+            told = "the audit keeps that an export by %s began, and not its %d rows: %s"
+            logger.warning(told, self._entry.actor, self._rows, error, extra={"action": "export"})
+
+
+def streamed(request: HttpRequest, export: Export, *, kind: str) -> StreamingHttpResponse:
+    """The answer that sends the export as a file, as it is read."""
+    # Django would read all of a plain iterator before it answers under ASGI.
+    parts: Any = _awaited(export) if isinstance(request, ASGIRequest) else export
+    answer = StreamingHttpResponse(parts, content_type=FORMATS[kind][0])
+    answer.headers["Content-Disposition"] = f'attachment; filename="jobs.{kind}"'
+    answer.headers["X-Accel-Buffering"] = "no"
+    return answer
+
+
+async def _awaited(export: Export) -> AsyncIterator[bytes]:
+    # In the thread of the request's other code, which has the connection.
+    following = sync_to_async(lambda: next(export, None), thread_sensitive=True)
+    try:
+        while (part := await following()) is not None:
+            yield part
+    finally:
+        await sync_to_async(export.close, thread_sensitive=True)()
+
+
+def _values(job: Job) -> dict[str, Any]:
+    found = {"id": str(job.id), "biz_type": job.biz_type.label}
+    return found | {name: _json(getattr(job, name)) for name in COLUMNS} | {"request": shown_request(job.request)}
+
+
+def _body(job: Job) -> str:
+    exact = _encode(shown_bytes(job.raw, job.request)._asdict())
+    return f'"body":{job.body},{exact[1:-1]}'
+
+
+def _json(value: Any) -> Any:
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
+
+
+def _cells(job: Job) -> list[Any]:
+    exact = shown_bytes(job.raw, job.request)._asdict()
+    values = {**_values(job), "body": "" if job.raw is not None else job.body, **exact}
+    return [_cell(values[name]) for name in FIELDS]
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, dict):
+        value = _encode(value)
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _csv(rows: Sequence[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue()
