@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from tasksapp.biz_types import verbs
 from tasksapp.models import AuditEntry, BizType
+from tests.certificates import made
 from tests.html_form import form_fields
 
 pytestmark = pytest.mark.django_db
@@ -231,3 +232,20 @@ def test_what_access_tokens_are_asked_for_with_is_typed_beside_the_secret(person
     assert (stored.token_url, stored.token_fields) == ("https://login.example/token", {"scope": "orders"})
     assert "hush-hush" not in answer.content.decode()
     assert "login.example" in person.get(change_page(biz_type)).content.decode()
+
+
+def test_a_client_certificate_is_set_and_deleted_and_its_key_is_never_shown(person: Client, biz_type: BizType) -> None:
+    client, page = made("delayhub", by=made("authority")), secrets_page(biz_type)
+    typed = {"deed": "certify", "certificate": client.pem, "private_key": client.key_pem}
+    key_text = client.key_pem.splitlines()[1]
+
+    refused = person.post(page, {**typed, "private_key": client.encrypted_key_pem})
+    assert set(refused.context["certificate"].errors) == {"private_key"}
+    assert client.encrypted_key_pem.splitlines()[1] not in refused.content.decode()
+    answer = person.post(page, typed, follow=True)
+    assert "CN=delayhub" in answer.content.decode()
+    assert key_text not in answer.content.decode()
+    assert key_text in BizType.objects.get().client_certificate
+    assert "CN=delayhub, until" in person.get(change_page(biz_type)).content.decode()
+    person.post(page, {"deed": "uncertify"})
+    assert not BizType.objects.get().client_certificate_sealed

@@ -9,6 +9,7 @@ import pytest
 from delayhub.webhooks.signature import new_secret
 from tasksapp.biz_types import sample_call
 from tasksapp.models import AuditEntry, BizType, Job
+from tests.certificates import made
 from tests.fixture_types import Ask, MakeBizType
 from tests.integration.tasksapp.api.problem_documents import problem
 from tests.integration.tasksapp.receiver import Receiver, answering
@@ -186,3 +187,27 @@ def test_what_access_tokens_are_asked_for_with_is_set_and_its_secret_goes_nowher
     without = problem(ask_fully("PATCH", PATH, {"client_id": ""}, **change), 400)
     assert [error["field"] for error in without["errors"]] == ["client_id"]
     assert "hush" not in str(list(AuditEntry.objects.values_list("before", "after")))
+
+
+def test_a_client_certificate_is_set_refused_and_deleted_and_its_key_is_never_shown(
+    ask_fully: Ask, biz_type: BizType
+) -> None:
+    authority = made("authority")
+    client, path = made("delayhub", by=authority), f"{PATH}/certificate"
+    wrong = problem(ask_fully("PUT", path, {"certificate": client.pem, "private_key": authority.key_pem}), 400)
+    put = ask_fully("PUT", path, {"certificate": client.pem, "private_key": client.key_pem})
+
+    assert [error["field"] for error in wrong["errors"]] == ["private_key"]
+    assert put.json()["certificate_subject"] == "CN=delayhub"
+    assert put.json()["certificate_ends_at"].startswith(f"{client.certificate.not_valid_after_utc:%Y-%m-%dT%H:%M:%S}")
+    key_text = client.key_pem.splitlines()[1]
+    biz_type.refresh_from_db()
+    assert key_text in biz_type.client_certificate
+    assert key_text not in put.content.decode()
+    bundle = {"ca_bundle": authority.pem}
+    assert ask_fully("PATCH", PATH, bundle, **{"if-match": "*"}).json()["ca_bundle"] == authority.pem.strip()
+    bad = problem(ask_fully("PATCH", PATH, {"ca_bundle": "hush"}, **{"if-match": "*"}), 400)
+    assert [error["field"] for error in bad["errors"]] == ["ca_bundle"]
+    gone = ask_fully("PUT", path, {}).json()
+    assert (gone["certificate_subject"], gone["certificate_ends_at"]) == ("", None)
+    assert key_text not in str(list(AuditEntry.objects.values_list("before", "after")))
