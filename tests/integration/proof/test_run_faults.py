@@ -12,7 +12,9 @@ from tests.repository import ROOT
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "least"), [("worker_killed", 54), ("jobs_sqlite_held", 34)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("worker_killed", 54), pytest.param("jobs_sqlite_held", 34, marks=pytest.mark.nightly)]
+)
 def test_a_run_with_a_fault_keeps_its_promise(name: str, least: int) -> None:
     command = [sys.executable, "-m", "proof.run_faults", "--runs", "1", "--only", name]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=280)
