@@ -26,7 +26,7 @@ from tasksapp.jobs.timer_look import timer_state
 from tasksapp.jobs.validation import Face
 from tasksapp.jobs.verb_words import FOR_GOOD, VERB_WORDS
 from tasksapp.jobs.verbs import Verb
-from tasksapp.models import LIVE, BizType, Job, NewJob, Series, Status, Tombstone
+from tasksapp.models import LIVE, BizType, Job, NewJob, Series, Status, Tombstone, error_class
 from tasksapp.stats.counts import bounded_count
 
 #: Fields that callers give which are no facts of their own: the head, the time, the body and the attempts show them.
@@ -84,7 +84,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "answer": masked_body(request, resolved.answer) if resolved and resolved.answer not in ("", "null") else "",
         "answer_is_late": job.status in (Status.RUNNING, Status.SUCCEEDED, Status.DEAD, Status.DROPPED),
         "lift_url": address("tasksapp_job_lift", job.id, site=site)
-        if resolved and may(request.user, "redrive")
+        if resolved and not _took_answer(job, resolved) and may(request.user, "redrive")
         else "",
         "siblings_url": jobs_address(site=site, tab="all", biz_type=job.biz_type.label, q=job.biz_id),
         "facts": facts_of(job, site=site),
@@ -242,6 +242,11 @@ def live_biz_types(job: Job) -> list[BizType]:
     """The job's biz type, and the others of its tenant that have live jobs of its biz id."""
     others = set(same_key(job).filter(status__in=LIVE).values_list("biz_type_id", flat=True)) - {job.biz_type_id}
     return [job.biz_type, *BizType.objects.select_related("tenant").filter(id__in=others).order_by("code")]
+
+
+def _took_answer(job: Job, tombstone: Tombstone) -> bool:
+    """Whether something has followed from the job's answer, so that nobody lifts that any more."""
+    return job.id == tombstone.answered_job and job.error_class == error_class.RESOLVED
 
 
 def tombstone_of(job: Job) -> Tombstone | None:

@@ -32,7 +32,7 @@ from tests.integration.tasksapp.stored_jobs import due
 from tests.outcomes import tried
 from tests.property_sizes import FACTOR
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(3_600)]
 
 KEYS = 20
 SECOND = timedelta(seconds=1)

@@ -61,7 +61,12 @@ def test_a_person_answers_what_waits_for_an_answer(
     person.post(url("resolve", job), fields)
     other = person.post(url("resolve", job), {**fields, "outcome": "rejected"}, follow=True).content.decode()
     shown = person.get(url("change", job)).content.decode()
+    # In a test's transaction no job takes it before a commit.
+    Job.objects.filter(pk=job.pk).update(status=Status.CANCELLED, error_class="resolved")
+    Tombstone.objects.update(answered_job=job.pk)
+    followed = person.get(url("change", job)).content.decode()
 
+    assert [url("lift", job) in page for page in (shown, followed)] == [True, False]
     assert 'name="outcome"' in asked
     assert "The answer must be JSON" in wrong
     assert "was answered with" in other
