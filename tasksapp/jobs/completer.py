@@ -318,6 +318,9 @@ def _log(completion: Completion, *, debugs: bool) -> None:
         case Transition.RETRY:
             said = f"failed: {why}{again}"
             job_log.note(job_log.Event.FAILED, row, biz_type, said, level=logging.WARNING, attempt=number, kind=kind)
+        case Transition.RESOLVE_RETRY:
+            said = f"failed: {why}; it is resolved, and not tried again"
+            job_log.note(job_log.Event.FAILED, row, biz_type, said, level=logging.WARNING, attempt=number, kind=kind)
         case Transition.GIVE_BACK if finished.system_errors:
             said = f"is given back: {why}{again}"
             job_log.note(job_log.Event.RETURNED, row, biz_type, said, level=logging.WARNING, kind=kind)

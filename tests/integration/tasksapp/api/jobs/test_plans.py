@@ -127,6 +127,7 @@ def test_a_resolve_answers_what_waits_for_an_answer(ask: Ask, biz_type: BizType)
 
 @pytest.mark.parametrize(
     ("said", "field"), [({"outcome": "x" * 101}, "outcome"), ({"outcome": 7}, "outcome"), ({"body": "\0"}, "body"),
+                        ({"outcome": "a\nb"}, "outcome"),
                         ({"outcome": "approved", "biz_types": ["order.remind"]}, "outcome")],
 )  # fmt: skip
 def test_an_answer_that_cannot_be_names_its_field(ask: Ask, said: dict[str, Any], field: str) -> None:
