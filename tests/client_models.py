@@ -74,6 +74,7 @@ _BIZ_TYPE = BizType(
     max_lateness_seconds=None,
     when_late="fire",
     retention_seconds=None,
+    encrypted=False,
     one_live="any",
     debounce_max_wait_seconds=None,
     on_success="",

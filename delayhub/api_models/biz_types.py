@@ -83,6 +83,8 @@ class BizTypeFields(TypedDict, total=False):
     when_late: WhenLate
     #: Finished jobs are kept this long; None: always.
     retention_seconds: float | None
+    #: What its jobs carry, and what is answered and said about them, is encrypted in the database.
+    encrypted: bool
     #: What a new job meets whose biz id has a live one.
     one_live: OneLive
     #: Requests with a debounce key put a job off so long. None: ten times the delay.
@@ -170,6 +172,8 @@ class BizType:
     when_late: WhenLate
     #: Finished jobs are kept this long; None: always.
     retention_seconds: float | None
+    #: What its jobs carry, and what is answered and said about them, is encrypted in the database.
+    encrypted: bool
     #: What a new job meets whose biz id has a live one.
     one_live: OneLive
     #: Requests with a debounce key put a job off so long. None: ten times the delay.

@@ -25,6 +25,7 @@ from tasksapp.delivery.own_request import read_own_request, shown_own_request
 from tasksapp.delivery.readable_bytes import text_of
 from tasksapp.models import AuditEntry
 from tasksapp.models.columns import secrecy_of_column
+from tasksapp.models.sealed_value import is_sealed
 
 #: A reason of a person keeps so many characters.
 REASON_LENGTH = 500
@@ -34,7 +35,7 @@ WHAT_LENGTH = 200
 SMALL_BODY_BYTES = 2_048
 #: Columns with what a job or a task carries, of which an entry keeps that mark.
 BODIES = frozenset({"body", "raw", "unique_key"})
-#: What stands in place of a secret.
+#: What stands in place of a secret, and of what is encrypted at rest.
 CHANGED = "changed"
 
 #: Columns that every deed changes, and that say nothing about it.
@@ -199,6 +200,9 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[s
     for name in _in_order(before, after):
         had, has = before.get(name), after.get(name)
         if name in SILENT_COLUMNS or had == has:
+            continue
+        if is_sealed(had) or is_sealed(has):
+            new[name] = CHANGED  # also where it was plain before
             continue
         shown = {"before": _as_json(name, had), "after": _as_json(name, has)}
         if secrecy_of_column(name) is Secrecy.SECRET or shown["before"] == shown["after"]:

@@ -13,6 +13,7 @@ from django.db.models import Sum
 from tasksapp.biz_types.breaker import Breaker, callback_host, token_host
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.holds import open_breakers
+from tasksapp.biz_types.unreadable import is_held
 from tasksapp.conf import options
 from tasksapp.jobs.flow_order import first_ones_overdue
 from tasksapp.models import AlertKind, BizType, JobCount, Pulse
@@ -122,18 +123,19 @@ def biz_type_judgement(work: AlertWork, *, now: datetime, using: str) -> Judgeme
         using: the database.
     """
     every = biz_type_cache.all_as_of(work.revisions, using=using)
-    breakers = open_breakers(every)
-    kinds = {AlertKind.DEAD, AlertKind.CERTIFICATE_ENDS, AlertKind.CERTIFICATE_OVER}
+    breakers, held = open_breakers(every), any(is_held(biz_type, now=now) for biz_type in every)
+    kinds = {AlertKind.DEAD, AlertKind.UNREADABLE, AlertKind.CERTIFICATE_ENDS, AlertKind.CERTIFICATE_OVER}
     if breakers is not None:
         kinds.add(AlertKind.BREAKER_OPEN)
         if work.counted:
             kinds |= {AlertKind.OVERDUE, AlertKind.KEY_BLOCKED}
     found: list[Condition] = []
-    if breakers or work.overdue or work.died:
+    if breakers or held or work.overdue or work.died:
         # As they are called now: of a tenant that was renamed since, a row that is known says nothing.
         biz_types = list(BizType.objects.using(using).select_related("tenant").order_by("id"))
         counts = {row.biz_type_id: row for row in JobCount.objects.using(using).filter(counted_at__gte=now - FRESH)}
         found = _dying(biz_types, counts, now=now, using=using)
+        found += [_unreadable(biz_type) for biz_type in biz_types if is_held(biz_type, now=now)]
         if breakers is not None:
             open_now = [biz_type for biz_type in biz_types if not biz_type.is_shut(now=now)]
             found += [_down(each, breakers[each.queue]) for each in open_now if each.queue in breakers]
@@ -142,6 +144,11 @@ def biz_type_judgement(work: AlertWork, *, now: datetime, using: str) -> Judgeme
             found += _overdue(reached, counts, now=now, using=using)
     found += _ending(every, now=now, using=using)
     return Judgement(conditions=found, kinds=frozenset(kinds))
+
+
+def _unreadable(biz_type: BizType) -> Condition:
+    facts = {"biz_type": biz_type.label}
+    return Condition(kind=AlertKind.UNREADABLE, biz_type_id=biz_type.pk, facts=facts, confirm=_AT_ONCE)
 
 
 def _down(biz_type: BizType, breaker: Breaker) -> Condition:

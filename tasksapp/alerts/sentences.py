@@ -92,6 +92,12 @@ def sentence_of(kind: str, facts: Mapping[str, Any]) -> str:  # noqa: PLR0911  a
             if kind == AlertKind.CERTIFICATE_OVER:
                 text = _("%(biz_type)s: its client certificate (%(subject)s) has ended at %(end)s. Set another one.")
             return text % {**words, "subject": facts.get("subject", "?"), "end": _time(facts.get("end"))}
+        case AlertKind.UNREADABLE:
+            text = _(
+                "%(biz_type)s: no key of ENCRYPTION_KEYS opens what its jobs carry, or its secrets. They wait, and none"
+                " is sent, until the key is back."
+            )
+            return text % words
         case AlertKind.DEAD:
             return _about_deaths(words)
     return str(_SITE.get(kind) or _DELIVERY.get(str(facts.get("state", ""))) or kind)

@@ -35,7 +35,7 @@ FIELDS = (
     "backoff_max_doublings", "backoff_list", "jitter", "permanent_status_codes",
     "insert_rate", "insert_burst", "delivery_rate", "delivery_burst", "max_in_flight",
     "key_rate", "key_burst", "key_max_in_flight", "ordered", "weight", "priority",
-    "guarantee", "max_lateness_seconds", "when_late", "retention_seconds",
+    "guarantee", "max_lateness_seconds", "when_late", "retention_seconds", "encrypted",
     "one_live", "debounce_max_wait_seconds", "on_success", "on_dead", "on_resolved",
     "owner_mail", "owner_url", "lane", "masked_fields",
 )  # fmt: skip

@@ -15,6 +15,7 @@ from delayhub.clock import Clock, due_ms, now_by
 from tasksapp.access.actors import RECEIVER
 from tasksapp.biz_types.failure_counter import FailureCounter
 from tasksapp.jobs import job_log
+from tasksapp.jobs.at_rest import outcome_at_rest
 from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
 from tasksapp.jobs.flow_order import wake_keys
 from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
@@ -22,6 +23,7 @@ from tasksapp.jobs.masking import hidden_by, hide_in
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Status, Transition
+from tasksapp.models.new_job import seal_place
 from tasksapp.sql.finished import Finished
 from tasksapp.sql.leases import renew_leases
 from tasksapp.sql.ordered_keys import keys_in_order
@@ -97,7 +99,7 @@ class Completion(NamedTuple):
         return EndedJob(
             row.id, self.job.biz_type, finished.status, row.biz_id, row.body, row.due_at, attempts,
             finished.last_error, finished.error_class, row.traceparent, row.raw, row.request,
-            row.flow_key,
+            row.flow_key, is_sealed=self.job.is_sealed,
         )  # fmt: skip
 
     @property
@@ -125,7 +127,7 @@ class Completer:
     def __init__(self, *, clock: Clock, worker: str, using: str) -> None:
         self._clock = clock
         self._worker = worker
-        self._using = using
+        self.using = self._using = using
         self._failures = FailureCounter()
         #: Called with the queue of a biz type whose breaker is open, and why: its callbacks that wait in this process
         #: had better be given back.
@@ -144,7 +146,7 @@ class Completer:
         if any(completion.job.biz_type.masked_fields for completion in completions):
             completions = [self._masked(completion) for completion in completions]
         now = now_by(self._clock)
-        finished = [completion.finished for completion in completions]
+        finished = [_at_rest(completion) for completion in completions]
         written, resolved = self._on_live_connection(lambda: self._write(completions, finished, now=now))
         if resolved:
             completions = _with_resolved(completions, resolved)
@@ -308,9 +310,19 @@ def _with_resolved(completions: Sequence[Completion], resolved: Set[UUID]) -> li
     return [one.as_resolved if one.job.id in resolved else one for one in completions]
 
 
+def _at_rest(completion: Completion) -> Finished:
+    """What is stored of the outcome."""
+    job, finished = completion.job, completion.finished
+    if not job.is_sealed:
+        return finished
+    return outcome_at_rest(finished, place=seal_place(job.row.biz_type_id, job.id))
+
+
 def _log(completion: Completion, *, debugs: bool) -> None:
     (row, biz_type, *_), finished = completion.job, completion.finished
     number, kind, why = completion.job.attempt_number, finished.error_class, finished.last_error
+    if completion.job.is_sealed:
+        why = f"{kind} (the rest is encrypted)"
     again = f"; next at {finished.next_run_at.isoformat()}" if finished.next_run_at else ""
     match finished.transition:
         case Transition.GIVE_UP:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import random
 from datetime import datetime
 
+from tasksapp.biz_types.unreadable import HOLD
 from tasksapp.conf import options
 from tasksapp.delivery.failure import Failure
 from tasksapp.jobs.retry_policy import Exhausted, RetryPolicy, TryAgain
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import Transition
+from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.error_class import PULLER, TASK
 from tasksapp.models.job import age_begins
+from tasksapp.models.sealable import UNREADABLE
+from tasksapp.models.sealed_value import Tampered
 from tasksapp.sql.finished import Finished, Tried
 
 #: A row keeps so many characters of a reason.
@@ -98,6 +102,16 @@ def given_back(job: RunningJob, *, reason: str, at: datetime | None = None, syst
         return Finished(job.id, job.token, Transition.GIVE_UP, None, uncounted, 1, why, error_class, None)
     why, faults = reason[:REASON_LENGTH], int(system_error)
     return Finished(job.id, job.token, Transition.GIVE_BACK, at, uncounted, faults, why, error_class, None)
+
+
+def undeliverable(job: RunningJob, error: SecretUnreadable, *, now: datetime) -> Finished:
+    """What it carries, or what it needs, cannot be decrypted: it waits for the key, and that is no fault of its own.
+
+    Where the stored value itself was changed no key would help: that is counted as a fault.
+    """
+    is_changed = isinstance(error, Tampered)
+    reason = f"system: {error}" if is_changed else f"not sent: {UNREADABLE}"
+    return given_back(job, reason=reason, at=now + HOLD, system_error=is_changed)
 
 
 def _counted(job: RunningJob) -> int:

@@ -14,6 +14,7 @@ from delayhub.job_fields import JobChange
 from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.access.audit import Deed
 from tasksapp.errors import InvalidJob
+from tasksapp.jobs.at_rest import said_at_rest
 from tasksapp.jobs.exact_bytes import content_type_of, with_content_type
 from tasksapp.jobs.masking import refuse_masks
 from tasksapp.jobs.own_request_rule import edited_request
@@ -22,6 +23,8 @@ from tasksapp.jobs.resolved import refuse_resolved_key
 from tasksapp.jobs.validation import VERSION, Face
 from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked, new_time, one_by_one
 from tasksapp.models import BizType, Job, Series, Status
+from tasksapp.models.new_job import sealed_content
+from tasksapp.models.sealable import CARRIED
 from tasksapp.sql.ordered_keys import give_places
 
 #: Fields that say when the job is due, and those that are checked with its biz type.
@@ -79,12 +82,29 @@ def edit(
                 values["place"] = give_places([(job.biz_type_id, key)], using=using)[0][0] if key else None
             if values.get("priority") not in {None, job.priority} and job.biz_type.is_ordered and job.place is not None:
                 raise RULES["priority"].refusal("conflict", ORDERED_PRIORITY)
+            values |= _at_rest(job, values, using=using)
             with one_by_one(job, key=values.get("live_key", job.live_key), using=using):
                 change(job, values, verb=Deed.EDIT, by=by, reason=reason, using=using)
             follow_on_commit(
                 [job], verb=Deed.EDIT, by=by, using=using, former_key=former_key, look_again="biz_id" in values
             )
     return job
+
+
+def _at_rest(job: Job, values: Values, *, using: str) -> Values:
+    """What it carries, as it is to be stored; nothing where it is not encrypted, or carries what it did.
+
+    A job that was made before its biz type was encrypted becomes so, with all that was said about it.
+    """
+    added: Values = {}
+    if job.is_sealed and not values.keys() & {*CARRIED}:
+        return added
+    if not job.is_sealed:
+        if not job.biz_type.encrypted:
+            return added
+        added = said_at_rest(job, using=using)
+    carried = {name: values[name] if name in values else getattr(job, name) for name in CARRIED}
+    return added | sealed_content(job.seal_place, **carried)
 
 
 def _check_key(job: Job, values: Values, *, using: str) -> None:

@@ -22,9 +22,12 @@ from tasksapp.errors import InvalidJob
 from tasksapp.jobs import signals
 from tasksapp.jobs.exact_bytes import shown_bytes
 from tasksapp.jobs.masking import passed_on
-from tasksapp.jobs.requests import RULES, Accepted, JobRequest, Rejected, checked
+from tasksapp.jobs.requests import RULES, Accepted, JobRequest, Rejected, SecretRequest, checked
 from tasksapp.jobs.writing import Batch, Created, Writing
 from tasksapp.models import BizType, Job, Status
+from tasksapp.models.encrypted_text import SecretUnreadable
+from tasksapp.models.new_job import seal_place
+from tasksapp.models.sealed_value import seal_short
 from tasksapp.models.tenant import DEFAULT_TENANT
 from tasksapp.sql.answers import Answer, Taker, take_answers
 from tasksapp.sql.tombstones import REASON, living
@@ -60,6 +63,7 @@ class EndedJob(NamedTuple):
     request: str = ""
     flow_key: str = ""
     answer: Answer | None = None
+    is_sealed: bool = False
 
     @property
     def is_resolved(self) -> bool:
@@ -76,10 +80,12 @@ class EndedJob(NamedTuple):
     @classmethod
     def of(cls, job: Job) -> EndedJob:
         """The ended job of a row, with its biz type."""
-        body, raw = ("", None) if job.get_deferred_fields() else (job.body, job.raw)
+        # What an encrypted one carries is read where a job follows it.
+        is_left = job.is_sealed or job.get_deferred_fields()
+        body, raw, request = ("", None, "") if is_left else (job.body, job.raw, job.request)
         return cls(
             job.id, job.biz_type, job.status, job.biz_id, body, job.due_at, job.attempts, job.last_error,
-            job.error_class, job.traceparent, raw, job.request, job.flow_key,
+            job.error_class, job.traceparent, raw, request, job.flow_key, is_sealed=job.is_sealed,
         )  # fmt: skip
 
 
@@ -157,7 +163,7 @@ def has_receivers(status: str) -> bool:
 
 def _request(job: EndedJob, *, using: str) -> JobRequest | None:
     job = _with_body(job, using=using)
-    body = json.loads(job.body)
+    is_left_out, body = not job.body, json.loads(job.body or "null")
     depth = _depth(body) + 1
     if depth > MOST_DEPTH:
         _complain(job, job.follow_up, f"it would be number {depth} of a chain", using=using)
@@ -173,7 +179,7 @@ def _request(job: EndedJob, *, using: str) -> JobRequest | None:
     }
     if job.answer is not None:
         about["answer" if job.is_resolved else "late_answer"] = job.answer.as_json()
-    if job.biz_type.masked_fields:
+    if job.biz_type.masked_fields and job.body:
         job, body = _masked(job, body, using=using)
     shown = shown_bytes(job.raw, job.request)
     exact = {name: value for name, value in shown._asdict().items() if value is not None}
@@ -181,13 +187,14 @@ def _request(job: EndedJob, *, using: str) -> JobRequest | None:
     try:
         RULES["body"](carried)
     except InvalidJob:
+        is_left_out = True
+    if is_left_out:
         # With what it follows beside it, the body is too large or too deep for a job.
         carried = {FOLLOWS: {**carried[FOLLOWS], "body_left_out": True}, "body": None}
         if job.answer is not None:
             carried = _with_room(carried)
-    return JobRequest(
-        job.follow_up, biz_id=job.biz_id, flow_key=job.flow_key, body=carried, traceparent=job.traceparent
-    )
+    kind = SecretRequest if job.is_sealed else JobRequest
+    return kind(job.follow_up, biz_id=job.biz_id, flow_key=job.flow_key, body=carried, traceparent=job.traceparent)
 
 
 def _masked(job: EndedJob, body: Any, *, using: str) -> tuple[EndedJob, Any]:
@@ -202,8 +209,14 @@ def _with_body(job: EndedJob, *, using: str) -> EndedJob:
     # A task that ran into its hard time limit was completed without its body, and so is a claim of a puller.
     if job.body:
         return job
-    body, raw = Job.objects.using(using).filter(id=job.id).values_list("body", "raw").first() or ("null", None)
-    return job._replace(body=body, raw=raw)
+    row = Job.objects.using(using).filter(id=job.id).only("biz_type_id", "body", "raw", "request").first()
+    if row is None:
+        return job._replace(body="null")
+    try:
+        return job._replace(body=row.body, raw=row.raw, request=row.request)
+    except SecretUnreadable as error:
+        logger.warning("what follows job %s is made without its body: %s", job.id, error, extra={"action": "follow"})
+        return job
 
 
 def _with_room(carried: dict[str, Any]) -> dict[str, Any]:
@@ -227,6 +240,8 @@ def _complain(job: EndedJob, code: str, why: str, *, using: str) -> None:
     said = f"no job of {code} follows: {why}"
     before = REASON if job.is_resolved else job.last_error
     error = f"{before}; {said}" if before else said
+    if job.is_sealed:
+        error = seal_short(error, place=f"{seal_place(job.biz_type.pk, job.id)}/last_error")
     Job.objects.using(using).filter(id=job.id).update(last_error=error[:_ERROR_LENGTH])
     logger.warning(
         "no job of %s follows job %s: %s", code, job.id, why, extra={"action": "follow", "job_id": str(job.id)}

@@ -16,6 +16,8 @@ from tasksapp.errors import InvalidJob
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Series
 from tasksapp.models.job_id import made_at_ms
+from tasksapp.models.sealable import UNREADABLE
+from tasksapp.models.sealed_value import is_sealed
 from tasksapp.sql.finished import Finished, Tried
 
 Row = TypeVar("Row", bound=Job | Series)
@@ -30,7 +32,11 @@ def as_shown(row: Row, biz_type: BizType | None = None) -> Row:
     Args:
         row: a job or a series, with its biz type unless that is given.
         biz_type: that of the row.
+
+    What no key opens is left out of the row itself, and a job's last error says so.
     """
+    if row.is_sealed and row.blank_unreadable() and isinstance(row, Job):
+        row.last_error = UNREADABLE
     masks = _masks_of(row, biz_type or row.biz_type)
     if masks is None:
         return row
@@ -41,7 +47,8 @@ def as_shown(row: Row, biz_type: BizType | None = None) -> Row:
 
 def for_audit(row: Job | Series, values: Mapping[str, Any]) -> dict[str, Any]:
     """Columns of the row as the audit may keep them."""
-    bodies = {name: value for name in ("body", "raw") if (value := values.get(name)) is not None}
+    given = {name: values.get(name) for name in ("body", "raw")}
+    bodies = {name: value for name, value in given.items() if value is not None and not is_sealed(value)}
     masks = _masks_of(row, row.biz_type) if bodies else None
     if masks is None:
         return dict(values)
@@ -91,8 +98,10 @@ def hidden_by(job: RunningJob, *, using: str) -> Hide | None:
     body: str = row.body
     raw: object = row.raw
     if not body:  # a puller's claim, or a task that ran into its hard time limit
-        found = Job.objects.using(using).filter(id=row.id).values_list("body", "raw").first()
-        body, raw = found or ("null", None)
+        found = Job.objects.using(using).filter(id=row.id).only("biz_type_id", "body", "raw", "request").first()
+        if found is not None and found.blank_unreadable():
+            return hide_all  # nobody knows which values it has
+        body, raw = ("null", None) if found is None else (found.body, found.raw)
     return masks.hiding(body) if raw is None else hide_all
 
 
@@ -103,6 +112,7 @@ def hide_in(finished: Finished, hide: Hide) -> Finished:
 
 
 def _hidden(tried: Tried, hide: Hide) -> Tried:
+    assert not isinstance(tried.response_headers, str)  # outcomes are encrypted after this
     headers = {name: hide(value) for name, value in tried.response_headers.items()}
     body, error = hide(tried.response_body), hide(tried.error)
     return tried._replace(response_headers=headers, response_body=body, error=error)

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from math import ceil
 from operator import attrgetter
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 from uuid import UUID
 
 from tasksapp.access.quotas import no_more_jobs
@@ -38,6 +38,7 @@ from tasksapp.models import BizType, NewJob
 from tasksapp.models.api_key import MOVING
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
+from tasksapp.models.sealed_value import is_sealed, key_id_of, mac_of
 
 #: Why some faces have no field of that kind.
 _CALL: Mapping[Face, str] = {Face.TASK: "the call of the task has its arguments, in the place of a body"}
@@ -85,6 +86,15 @@ class JobRequest:
     request: Annotated[dict[str, Any] | StoredRequest | None, RequestOfItsOwn(absent=_CALL)] = None
     raw: Annotated[bytes | memoryview | None, ExactBytes(absent={**_CALL, **_AS_TEXT})] = None
     content_type: Annotated[str, ContentType(absent=_CALL)] = ""
+    #: Whether the job is encrypted at rest whatever its biz type says.
+    is_secret: ClassVar[bool] = False
+
+
+class SecretRequest(JobRequest):
+    """A request for a job that carries what an encrypted one carried."""
+
+    __slots__ = ()
+    is_secret = True
 
 
 #: Why jobs in order have no priority of their own.
@@ -147,8 +157,28 @@ class Accepted(NamedTuple):
     max_wait: timedelta | None
     is_answered: bool = False
 
+    @property
+    def is_sealed(self) -> bool:
+        """Whether its job is encrypted at rest."""
+        return self.biz_type.encrypted or self.request.is_secret
+
     def request_hash(self) -> str:
-        """SHA-256 of what the caller asked for: a delay counts as a delay, whenever it is asked for again."""
+        """What the caller asked for is known by again: a SHA-256, or where the job is encrypted a MAC."""
+        return self._mac() if self.is_sealed else hashlib.sha256(self._asked()).hexdigest()
+
+    def is_of(self, request_hash: str) -> bool:
+        """Whether an earlier request that is known by that asked for the same; its key may have been replaced since."""
+        if is_sealed(request_hash):
+            return self._mac(key_id_of(request_hash)) == request_hash
+        return hashlib.sha256(self._asked()).hexdigest() == request_hash
+
+    def _mac(self, key_id: str | None = None) -> str:
+        """A MAC of it by that key, or by the newest; '' where that key is not there."""
+        text = f"{self.biz_type.tenant_id}/{self.row.biz_type_id}/".encode() + self._asked()
+        return mac_of(text, key_id=key_id) or ""
+
+    def _asked(self) -> bytes:
+        """What the caller asked for: a delay counts as a delay, whenever it is asked for again."""
         row, request, wait = self.row, self.request, _delay(self.request.delay)
         longest = _max_wait(request.debounce_max_wait)
         asked: dict[str, Any] = {
@@ -169,7 +199,7 @@ class Accepted(NamedTuple):
             asked["raw"] = [hashlib.sha256(row.raw).hexdigest(), content_type_of(row.request)]
         if longest is not None:
             asked["debounce_max_wait"] = longest.total_seconds()
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        return json.dumps(asked, sort_keys=True).encode()
 
 
 class Checked(NamedTuple):

@@ -208,7 +208,13 @@ class _Resolving:
         if self._hearing:
             answer = Answer(self._outcome, self._body, now, name)
             is_first = lay_answers(
-                untils, answer, hearing=self._hearing, biz_id=self._biz_id, is_said=self._is_said, using=self._using
+                untils,
+                answer,
+                hearing=self._hearing,
+                encrypted={biz_type.pk for biz_type in self._biz_types if biz_type.encrypted},
+                biz_id=self._biz_id,
+                is_said=self._is_said,
+                using=self._using,
             )
         else:
             is_first = lay_tombstones(untils, biz_id=self._biz_id, now=now, by=name, using=self._using)

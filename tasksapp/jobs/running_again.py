@@ -13,7 +13,7 @@ from tasksapp.errors import JobNotFound, WrongState
 from tasksapp.jobs.creation import Created, create_many
 from tasksapp.jobs.exact_bytes import content_type_of
 from tasksapp.jobs.own_request_rule import StoredRequest
-from tasksapp.jobs.requests import JobRequest, Rejected
+from tasksapp.jobs.requests import JobRequest, Rejected, SecretRequest
 from tasksapp.jobs.written_json import WrittenJson
 from tasksapp.models import Job, Status
 from tasksapp.models.new_job import Carried
@@ -35,7 +35,8 @@ def run_again(job_id: UUID, *, by: Actor | None = None, using: str | None = None
     carried = {column.attname: getattr(job, column.attname) for column in Carried._meta.concrete_fields}
     carried["body"] = WrittenJson(json.loads(job.body), job.body)
     carried["request"] = StoredRequest(job.request) if job.request else None
-    request = JobRequest(job.biz_type.code, **carried, content_type=content_type_of(job.request))
+    kind = SecretRequest if job.is_sealed else JobRequest
+    request = kind(job.biz_type.code, **carried, content_type=content_type_of(job.request))
     (outcome,) = create_many([request], seen_by=Reach(job.biz_type.tenant.pk), by=by, using=using)
     if isinstance(outcome, Rejected):
         raise outcome.error

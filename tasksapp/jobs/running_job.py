@@ -8,6 +8,9 @@ from uuid import UUID
 
 from tasksapp.conf import options
 from tasksapp.models import BizType, Job
+from tasksapp.models.new_job import seal_place
+from tasksapp.models.sealable import stored
+from tasksapp.models.sealed_value import open_bytes, open_text
 from tasksapp.sql.claim_answer import OF_OUTCOMES, ClaimedJob
 
 
@@ -19,19 +22,33 @@ class RunningJob(NamedTuple):
         biz_type: its biz type.
         token: the lease; an outcome without it is not written.
         pulled_at: when a puller claimed it; None where a worker did.
+        is_sealed: whether it is encrypted at rest; its row is as it was before, once it is ``opened``.
     """
 
     row: ClaimedJob
     biz_type: BizType
     token: int
     pulled_at: datetime | None = None
+    is_sealed: bool = False
 
     @classmethod
     def of(cls, job: Job, *, token: int, pulled_at: datetime | None = None) -> RunningJob:
         """The running job of a row that was claimed before, without its body; the arguments are those of the class."""
-        columns = {name: getattr(job, name) for name in OF_OUTCOMES}
+        columns = {name: stored(job, name) for name in OF_OUTCOMES}
         columns["max_attempts"] = job.max_attempts or job.biz_type.max_attempts
-        return cls(ClaimedJob(**columns, body="", biz_type_revision=0), job.biz_type, token, pulled_at)
+        row = ClaimedJob(**columns, body="", biz_type_revision=0)
+        return cls(row, job.biz_type, token, pulled_at, job.is_sealed)
+
+    def opened(self) -> RunningJob:
+        """The same with what it carries decrypted. Raises SecretUnreadable, Tampered."""
+        row, place = self.row, seal_place(self.row.biz_type_id, self.row.id)
+        body, raw = row.body, row.raw
+        if raw is None:
+            body = open_text(body, place=f"{place}/body")
+        else:
+            raw = open_bytes(bytes(raw), place=f"{place}/raw")
+        request = open_text(row.request, place=f"{place}/request")
+        return self._replace(row=row._replace(body=body, raw=raw, request=request))
 
     @property
     def id(self) -> UUID:

@@ -28,6 +28,7 @@ from tasksapp.jobs.masking import for_audit
 from tasksapp.jobs.resolved import refuse_resolved
 from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
+from tasksapp.models.sealable import stored
 from tasksapp.sql.insert_live_jobs import live_jobs
 from tasksapp.sql.ordered_keys import keys_in_order
 from tasksapp.timers.arming import follow, forget
@@ -42,7 +43,17 @@ _READ = (
     *(field.name for field in Job._meta.concrete_fields),
     *(
         f"biz_type__{name}"
-        for name in ("code", "queue_name", "lane", "target", "ordered", "moved_to", "masked_fields", "tenant__code")
+        for name in (
+            "code",
+            "queue_name",
+            "lane",
+            "target",
+            "ordered",
+            "moved_to",
+            "masked_fields",
+            "encrypted",
+            "tenant__code",
+        )
     ),
 )
 
@@ -278,7 +289,7 @@ def one_by_one(job: Job, *, key: str | None, using: str) -> Iterator[None]:
 
 def change(job: Job, values: Mapping[str, Any], *, verb: str, by: Actor | None, reason: str, using: str) -> None:
     """Stores new values of a locked job, which has them afterwards, and who changed it."""
-    before = {name: getattr(job, name) for name in values}
+    before = {name: stored(job, name) for name in values}
     Job.objects.using(using).filter(id=job.id).update(**values)
     for name, value in values.items():
         setattr(job, name, value)

@@ -16,6 +16,7 @@ from tasksapp.biz_types.insert_limit import InsertLimit
 from tasksapp.conf import options
 from tasksapp.errors import KeyTaken, OneIsLive
 from tasksapp.jobs import job_log
+from tasksapp.jobs.at_rest import at_rest, seal_replaced
 from tasksapp.jobs.flow_order import arm_keys
 from tasksapp.jobs.one_live import keeps_one, write_live
 from tasksapp.jobs.requests import DAY, Accepted, Rejected
@@ -95,6 +96,7 @@ class Writing:
         became: by row id, the job that the request's debounce key stands for now.
         replaced: row ids of the requests whose content that job has now, in the place of what it had.
         refused: by row id, the refusal where another job of the biz id is live.
+        sealed: whether any of them is encrypted at rest.
         outcomes: what each caller gets, once the rows are written.
         asks: whether one of them may wait for an answer.
     """
@@ -106,20 +108,23 @@ class Writing:
     became: dict[UUID, UUID] = field(default_factory=dict)
     replaced: set[UUID] = field(default_factory=set)
     refused: dict[UUID, OneIsLive] = field(default_factory=dict)
+    sealed: bool = False
     outcomes: Sequence[Created | Rejected] = ()
     asks: bool = False
 
     def save(self) -> None:
         """Writes them, in the caller's transaction if there is one."""
-        keyed = debounced = live = ordered = False
+        keyed = debounced = live = ordered = sealed = False
         for request in self.accepted:  # four generators would cost a single create 3 µs
             keyed = keyed or request.key is not None
             debounced = debounced or bool(request.row.debounce_key)
             live = live or request.biz_type.one_live != ANY
             ordered = ordered or request.biz_type.ordered != UNORDERED
             self.asks = self.asks or bool(request.biz_type.on_resolved)
+            sealed = sealed or request.is_sealed
+        self.sealed = sealed
         # A statement alone is a transaction already; several need one around them.
-        if keyed or live or ordered or (debounced and len(self.accepted) > 1):
+        if keyed or live or ordered or (debounced and (sealed or len(self.accepted) > 1)):
             with transaction.atomic(using=self.batch.using):
                 self._write(keyed=keyed, debounced=debounced, live=live, ordered=ordered)
         else:
@@ -173,7 +178,7 @@ class Writing:
             self.outcomes = [self._created(request) for request in plain]
 
         if plain:
-            rows, batch = [request.row for request in plain], self.batch
+            rows, batch = [request.row for request in (at_rest(plain) if self.sealed else plain)], self.batch
             insert_jobs(rows, now=batch.now, using=batch.using, created_by=batch.created_by, meanwhile=prepare)
         moved = self._replace(fresh) if debounced else []
         more = self._write_live(fresh, moved) if live else {}
@@ -219,7 +224,7 @@ class Writing:
     def _replace(self, requests: Sequence[Accepted]) -> list[Timer]:
         """Writes those with a debounce key; of several with the same key the last one counts."""
         latest = {(d.row.biz_type_id, d.row.debounce_key): d for d in requests if d.row.debounce_key}
-        writing = [Debounced(request.row, request.max_wait or DAY) for request in latest.values()]
+        writing = [Debounced(request.row, request.max_wait or DAY) for request in at_rest(latest.values())]
         batch = self.batch
         became = replace_jobs(writing, now=batch.now, using=batch.using, created_by=batch.created_by)
         for request in requests:
@@ -230,6 +235,7 @@ class Writing:
             if request.key is not None and job_id != request.row.id:
                 repoint_key(request.row.biz_type_id, request.key, job_id, using=self.batch.using)
         self.replaced = {row_id for row_id, (job_id, _) in became.items() if job_id != row_id}
+        seal_replaced(latest.values(), self.became, using=batch.using)
         return [
             _timer(request, job_id)._replace(next_run_at=next_run_at)
             for request in latest.values()
@@ -241,10 +247,11 @@ class Writing:
         """Writes those whose biz type keeps one live job of a biz id, and gives back the timers of the new jobs."""
         batch = self.batch
         single = [request for request in requests if keeps_one(request)]
-        wrote = write_live(single, now=batch.now, using=batch.using, created_by=batch.created_by)
+        wrote = write_live(at_rest(single), now=batch.now, using=batch.using, created_by=batch.created_by)
         self.became |= wrote.others | {row_id: job.job_id for row_id, job in wrote.moved.items()}
         self.replaced |= wrote.moved.keys()
         self.refused = wrote.refused
+        seal_replaced((each for each in single if each.row.id in wrote.moved), self.became, using=batch.using)
         for request in single:
             job = wrote.moved.get(request.row.id)
             if job is not None and request.row.place is None:
@@ -273,7 +280,8 @@ class Writing:
             if request.key is None:
                 continue
             holder = holders[request.row.biz_type_id, request.key]
-            if holder.request_hash != hashes[request.row.id]:
+            known = holder.request_hash
+            if known != hashes[request.row.id] and not request.is_of(known):
                 self.earlier[request.row.id] = KeyTaken(request.key, holder.job_id)
             elif holder.job_id != request.row.id:
                 self.earlier[request.row.id] = holder.job_id

@@ -70,7 +70,7 @@ class Migration(migrations.Migration):
             name='AlertSilence',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(blank=True, choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('certificate_ends', 'certificate ends'), ('certificate_over', 'certificate has ended'), ('dead', 'jobs die')], help_text='Empty: all kinds.', max_length=40, verbose_name='kind')),
+                ('kind', models.CharField(blank=True, choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('certificate_ends', 'certificate ends'), ('certificate_over', 'certificate has ended'), ('unreadable', 'no key to decrypt'), ('dead', 'jobs die')], help_text='Empty: all kinds.', max_length=40, verbose_name='kind')),
                 ('biz_type_id', models.BigIntegerField(blank=True, help_text='0: the site itself; empty: the site and all biz types.', null=True, verbose_name='biz type id')),
                 ('began_at', models.DateTimeField(verbose_name='began at')),
                 ('until', models.DateTimeField(verbose_name='until')),
@@ -151,6 +151,11 @@ class Migration(migrations.Migration):
             field=models.TextField(blank=True, db_default='', default='', help_text='Certificates in PEM of those who vouch for the receiver, in place of those the system trusts.', verbose_name='CA bundle'),
         ),
         migrations.AddField(
+            model_name='biztype',
+            name='encrypted',
+            field=models.BooleanField(db_default=False, default=False, help_text='What its jobs carry, and what is answered and said about them, is encrypted in the database.', verbose_name='encrypted'),
+        ),
+        migrations.AddField(
             model_name='job',
             name='place',
             field=models.BigIntegerField(blank=True, help_text='Its place among the jobs of its flow key; empty: in no order.', null=True, verbose_name='place'),
@@ -191,7 +196,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='alert',
             name='kind',
-            field=models.CharField(choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('certificate_ends', 'certificate ends'), ('certificate_over', 'certificate has ended'), ('dead', 'jobs die')], max_length=40, verbose_name='kind'),
+            field=models.CharField(choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('certificate_ends', 'certificate ends'), ('certificate_over', 'certificate has ended'), ('unreadable', 'no key to decrypt'), ('dead', 'jobs die')], max_length=40, verbose_name='kind'),
         ),
         migrations.AddField(
             model_name='tenant',

@@ -23,6 +23,7 @@ class AlertKind(models.TextChoices):
     KEY_BLOCKED = "key_blocked", _("flow keys blocked")
     CERTIFICATE_ENDS = "certificate_ends", _("certificate ends")
     CERTIFICATE_OVER = "certificate_over", _("certificate has ended")
+    UNREADABLE = "unreadable", _("no key to decrypt")
     DEAD = "dead", _("jobs die")
 
 

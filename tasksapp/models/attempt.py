@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.job import Job
+from tasksapp.models.sealable import SealableChars, SealableJson, SealableText
+from tasksapp.models.sealed_value import SHORT_LENGTH
 
 
 class Attempt(models.Model):
@@ -21,17 +25,17 @@ class Attempt(models.Model):
     lateness_ms = models.BigIntegerField(
         _("lateness ms"), help_text=_("From when it should have begun to when it did.")
     )
-    request_line = models.TextField(
+    request_line = SealableText(
         _("request line"), blank=True, default="", db_default="", help_text=_("Method and address, as sent.")
     )
-    request_headers = models.JSONField(
+    request_headers = SealableJson(
         _("request headers"), default=dict, db_default={}, blank=True, help_text=_("As sent, secrets masked.")
     )
     status_code = models.PositiveSmallIntegerField(_("status code"), null=True, blank=True)
-    response_headers = models.JSONField(_("response headers"), default=dict, blank=True)
-    response_body = models.TextField(_("response body"), blank=True)
-    error = models.CharField(
-        _("error"), max_length=500, blank=True, help_text=_("Why it failed; empty where it did not.")
+    response_headers = SealableJson(_("response headers"), default=dict, blank=True)
+    response_body = SealableText(_("response body"), blank=True)
+    error = SealableChars(
+        _("error"), max_length=SHORT_LENGTH, blank=True, help_text=_("Why it failed; empty where it did not.")
     )
     worker = models.CharField(_("worker"), max_length=200, blank=True)
 
@@ -44,3 +48,13 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.number} of {self.job_id}"
+
+    @property
+    def seal_place(self) -> str:
+        """Where its values are encrypted for, before the name of their column."""
+        return attempt_place(self.job_id, self.number)
+
+
+def attempt_place(job_id: UUID, number: int) -> str:
+    """Where values of an attempt are encrypted for, before the name of their column."""
+    return f"{job_id}/{number}"

@@ -206,6 +206,12 @@ class BizType(Authorization):
         _("priority"), default=5, validators=[MaxValueValidator(9)], help_text=_("0 goes first, 9 last.")
     )
 
+    encrypted = models.BooleanField(
+        _("encrypted"),
+        default=False,
+        db_default=False,
+        help_text=_("What its jobs carry, and what is answered and said about them, is encrypted in the database."),
+    )
     guarantee = models.CharField(_("guarantee"), max_length=15, choices=Guarantee, default=Guarantee.AT_LEAST_ONCE)
     max_lateness = models.DurationField(
         _("max lateness"), null=True, blank=True, help_text=_("Judged before the first attempt only.")

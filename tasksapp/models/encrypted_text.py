@@ -67,7 +67,7 @@ def is_newest(sealed: str) -> bool:
     from cryptography.fernet import InvalidToken  # noqa: PLC0415  as above
 
     try:
-        _box_of(_keys()[:1]).decrypt(sealed.encode())
+        _box_of(keys_at_rest()[:1]).decrypt(sealed.encode())
     except InvalidToken:
         return False
     return True
@@ -75,15 +75,15 @@ def is_newest(sealed: str) -> bool:
 
 def derived_key(purpose: str) -> bytes:
     """32 bytes that follow from the newest key and the purpose, and tell nothing of the key."""
-    return hmac.digest(_keys()[0].encode(), f"delayhub: {purpose}".encode(), "sha256")
+    return hmac.digest(keys_at_rest()[0].encode(), f"delayhub: {purpose}".encode(), "sha256")
 
 
 def _box() -> MultiFernet:
-    return _box_of(_keys())
+    return _box_of(keys_at_rest())
 
 
-def _keys() -> tuple[str, ...]:
-    """The newest first."""
+def keys_at_rest() -> tuple[str, ...]:
+    """The keys that encrypt what is stored, the newest first."""
     keys = options().encryption_keys
     if keys:
         return tuple(keys)

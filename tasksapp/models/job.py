@@ -12,7 +12,9 @@ from django.utils.translation import gettext_lazy as _
 from tasksapp.models.biz_type import BizType
 from tasksapp.models.columns import optional_text
 from tasksapp.models.job_id import new_job_id
-from tasksapp.models.new_job import Carried, NewJob
+from tasksapp.models.new_job import Carried, NewJob, seal_place
+from tasksapp.models.sealable import SealableChars
+from tasksapp.models.sealed_value import SHORT_LENGTH
 from tasksapp.models.series import Series
 from tasksapp.models.transition import Status
 
@@ -65,7 +67,7 @@ class Job(Carried):
     traceparent = models.CharField(
         _("traceparent"), max_length=55, blank=True, help_text=_("W3C trace context of the request that made it.")
     )
-    last_error = models.CharField(_("last error"), max_length=500, blank=True)
+    last_error = SealableChars(_("last error"), max_length=SHORT_LENGTH, blank=True)
     error_class = optional_text(_("error class"), longest=40, help_text=_("The kind of last_error, such as http.503."))
     created_by = optional_text(_("created by"), longest=150, help_text=_("Who made it; empty: the project's own code."))
     changed_by = optional_text(_("changed by"), longest=150, help_text=_("Who applied the last verb to it."))
@@ -180,6 +182,11 @@ class Job(Carried):
         """The job as it is when it is created."""
         shared = {"next_run_at": new.due_at, "created_at": now, "updated_at": now, "created_by": created_by}
         return cls(**FIRST_VALUES, **new._asdict(), **shared)
+
+    @property
+    def seal_place(self) -> str:
+        """Where its values are encrypted for, before the name of their column."""
+        return seal_place(self.biz_type_id, self.id)
 
     @property
     def attempts_used(self) -> int:

@@ -11,7 +11,10 @@ from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.biz_type import BizType
 from tasksapp.models.columns import optional_text
+from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.job import FOLLOW_UP
+from tasksapp.models.sealable import SealableText
+from tasksapp.models.sealed_value import seal_text
 
 
 class PausedKey(models.Model):
@@ -101,7 +104,7 @@ class Tombstone(models.Model):
     until = models.DateTimeField(_("until"), db_index=True, help_text=_("Jobs created before do not fire."))
     by = optional_text(_("by"), longest=150)
     outcome = optional_text(_("outcome"), longest=100, help_text=_("What was answered; empty: nothing."))
-    answer = models.TextField(
+    answer = SealableText(
         _("answer"), blank=True, default="", db_default="", help_text=_("What the answer says beside that, as JSON.")
     )
     answered_job = models.UUIDField(
@@ -116,6 +119,24 @@ class Tombstone(models.Model):
 
     def __str__(self) -> str:
         return self.biz_id
+
+    @property
+    def seal_place(self) -> str:
+        """Where its answer is encrypted for, before the name of the column."""
+        return f"{self.biz_type_id}/answer of {self.biz_id}"
+
+    @property
+    def readable_answer(self) -> str:
+        """The answer; ``null`` where there is none, or no key opens it."""
+        try:
+            return self.answer or "null"
+        except SecretUnreadable:
+            return "null"
+
+    def seal(self) -> None:
+        """Encrypts the answer."""
+        if self.answer:
+            self.answer = seal_text(self.answer, place=f"{self.seal_place}/answer")
 
     def holds(self, job: Keyed) -> bool:
         """Whether a job of its business key does not fire. Statements in ``tasksapp.sql`` have the same rule."""

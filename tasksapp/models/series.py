@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -11,7 +11,8 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from tasksapp.models.biz_type import BizType
-from tasksapp.models.new_job import Carried
+from tasksapp.models.new_job import Carried, seal_place
+from tasksapp.models.sealable import SealableBytes, SealableText
 
 #: A series that was not looked at so long after its time has had an outage: no worker was there.
 MISSED = timedelta(seconds=60)
@@ -86,8 +87,8 @@ class Series(Carried):
     )
 
     # As jobs have them, but for what a series says of all of its jobs.
-    body = models.TextField(_("body"), default="null", help_text=_("The exact JSON text that is signed and sent."))
-    raw = models.BinaryField(
+    body = SealableText(_("body"), default="null", help_text=_("The exact JSON text that is signed and sent."))
+    raw = SealableBytes(
         _("exact bytes"),
         null=True,
         blank=True,
@@ -144,6 +145,11 @@ class Series(Carried):
     def label(self) -> str:
         """What a person knows it by: its biz type's label and its name."""
         return f"{self.biz_type.label} {self.name}"
+
+    @property
+    def seal_place(self) -> str:
+        """Where its values are encrypted for: by what it is known before it has a number."""
+        return seal_place(self.biz_type_id, f"{self.created_at.astimezone(UTC):%Y%m%dT%H%M%S.%f}")
 
     @property
     def is_paused(self) -> bool:

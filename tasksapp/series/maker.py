@@ -10,14 +10,16 @@ from typing import NamedTuple
 from uuid import UUID
 
 from django.db import connections, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from delayhub.clock import Clock, now_by
 from tasksapp.access.quotas import no_more_jobs
 from tasksapp.errors import InvalidSeries
 from tasksapp.jobs.flow_order import place_occurrences, wake_keys
 from tasksapp.models import BizType, Job, NewJob, Series
+from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.job_id import new_job_ids
+from tasksapp.models.new_job import sealed_job
 from tasksapp.series.fields import CONTENT
 from tasksapp.series.plan import INVALID_WAIT, MOST, Outage, Plan, outage, plan
 from tasksapp.sql.occurrences import (
@@ -28,6 +30,7 @@ from tasksapp.sql.occurrences import (
     delete_unclaimed,
     insert_occurrences,
     redate_unclaimed,
+    rewrite_unclaimed,
     unclaimed,
 )
 from tasksapp.sql.ordered_keys import Key
@@ -178,12 +181,13 @@ def _add(step: _Step, series: Series, biz_type: BizType, *, now: datetime, most:
             dropped = _after(ended, step, series, biz_type, now=now, using=using)
             series.made = max(0, series.made - dropped)
         planned = plan(series, now=now, most=min(MOST, most))
-    except InvalidSeries as error:
-        # Such as a time zone that this machine's data no longer have: the others go on.
+        rows = rows_of(series, biz_type, planned)
+    except (InvalidSeries, SecretUnreadable) as error:
+        # Such as a time zone that this machine's data no longer have, or a key that is gone: the others go on.
         logger.warning("series %s stands still: %s", series.pk, error, extra={"action": "series"})
         step.advances.append(Advance(series.pk, -dropped, series.next_occurrence_at, now + INVALID_WAIT))
         return
-    step.rows += rows_of(series, biz_type, planned)
+    step.rows += rows
     made = len(planned.occurrences) - dropped
     step.advances.append(Advance(series.pk, made, planned.next_occurrence_at, planned.make_at))
 
@@ -221,11 +225,20 @@ def rows_of(series: Series, biz_type: BizType, planned: Plan) -> list[NewOccurre
 
 
 def new_job(series: Series, biz_type: BizType, *, job_id: UUID, due_at: datetime) -> NewJob:
-    """A job of the series."""
+    """A job of the series, as it is stored. Raises SecretUnreadable."""
     carried = {name: getattr(series, name) for name in CONTENT}
     carried["priority"] = biz_type.priority if series.priority is None else series.priority
     carried["raw"] = None if series.raw is None else bytes(series.raw)
-    return NewJob(id=job_id, biz_type_id=biz_type.pk, due_at=due_at, **carried)
+    job = NewJob(id=job_id, biz_type_id=biz_type.pk, due_at=due_at, **carried)
+    return sealed_job(job) if biz_type.encrypted or series.is_sealed else job
+
+
+def rewrite(rows: QuerySet[Job], ids: Sequence[UUID], series: Series, *, now: datetime) -> None:
+    """Gives those rows of ``unclaimed`` the content of the series; what is encrypted, each for itself."""
+    for job_id in ids if series.is_sealed else ids[:1]:
+        job = new_job(series, series.biz_type, job_id=job_id, due_at=now)
+        content = {name: getattr(job, name) for name in CONTENT}
+        rewrite_unclaimed(rows.filter(id=job_id) if series.is_sealed else rows, now=now, **content)
 
 
 def timers_of(rows: Sequence[NewOccurrence], biz_types: Mapping[int, BizType]) -> Groups:

@@ -31,11 +31,12 @@ from tasksapp.jobs.own_request_rule import edited_request
 from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
+from tasksapp.models.sealable import stored
 from tasksapp.series.fields import CONTENT, OF_BIZ_TYPE, RULES, SCHEDULE, check, check_with_biz_type, values_of
 from tasksapp.series.lookup import seen
-from tasksapp.series.maker import lock_for_writing, make, new_job, timers_of
+from tasksapp.series.maker import lock_for_writing, make, new_job, rewrite, timers_of
 from tasksapp.series.plan import first_occurrence
-from tasksapp.sql.occurrences import NewOccurrence, delete_unclaimed, insert_occurrences, rewrite_unclaimed, unclaimed
+from tasksapp.sql.occurrences import NewOccurrence, delete_unclaimed, insert_occurrences, unclaimed
 from tasksapp.sql.ordered_keys import give_places
 from tasksapp.timers.arming import arm, forget, move
 from tasksapp.timers.timer import Timer
@@ -104,6 +105,8 @@ def create(
             take_one(Quota.SERIES, tenant_id=row.biz_type.tenant_id, using=using)
             row.next_occurrence_at = first_occurrence(row, after=now)
             row.make_at = now if row.next_occurrence_at else None
+            if row.biz_type.encrypted:
+                row.seal()
             row.save(using=using, force_insert=True)
             _record(Deed.ADD_SERIES, row, by=by, after=_given(row), using=using)
             _make(row, now=now, using=using)
@@ -135,12 +138,14 @@ def change(
 
     def edit(row: Series, *, now: datetime, using: str) -> bool:
         values.update(_content_of(row, values, of_biz_type))
-        before = {name: getattr(row, name) for name in values}
+        before, seals = {name: getattr(row, name) for name in values}, row.is_sealed or row.biz_type.encrypted
         for name, value in values.items():
             setattr(row, name, value)
         check(row, now=now)
         changed = {name for name in values if getattr(row, name) != before[name]}
         check_with_biz_type(row, changed)
+        if seals and changed:
+            row.seal()
         if changed & set(CONTENT):
             _rewrite(row, now=now, using=using)
         if changed & set(SCHEDULE) and not row.is_paused:
@@ -296,14 +301,12 @@ def _aim(row: Series, *, now: datetime, using: str) -> None:
 
 def _rewrite(row: Series, *, now: datetime, using: str) -> None:
     """Gives the unclaimed occurrences the series' content. Their timers move, since the priority may have changed."""
-    priority = row.biz_type.priority if row.priority is None else row.priority
     rows = unclaimed([row.pk], using=using)
-    content = {name: getattr(row, name) for name in CONTENT}
     # Each is found by its own key: a person may have given one of them another.
     former = dict(rows.values_list("id", "flow_key"))
     if not former:
         return
-    rewrite_unclaimed(rows, now=now, **{**content, "priority": priority})
+    rewrite(rows, list(former), row, now=now)
     keys = {(row.biz_type_id, key) for key in (row.flow_key, *former.values()) if key}
     if row.biz_type.is_ordered:
         _place_again([job_id for job_id, key in sorted(former.items()) if key != row.flow_key], row, using=using)
@@ -365,13 +368,13 @@ def _altered(
     """
     now = timezone.now()
     with _locked(series_id, **which) as (row, using):
-        before = {name: getattr(row, name) for name in columns}
+        before = {name: stored(row, name) for name in columns}
         if not alter(row, now=now, using=using):
             return row
         row.version += 1
         row.updated_at, row.changed_by = now, by.name if by else ""
         row.save(using=using)
-        after = {name: getattr(row, name) for name in before}
+        after = {name: stored(row, name) for name in before}
         _record(deed, row, by=by, before=before, after=after, reason=reason, using=using)
         _make(row, now=now, using=using)
     return _read(series_id, using=using)
@@ -385,7 +388,7 @@ def _record(deed: Deed, row: Series, *, by: Actor | None, using: str, **details:
 
 def _given(row: Series) -> dict[str, Any]:
     fields = [field for field in Series._meta.concrete_fields if field.attname not in _OWN]
-    return {f.attname: getattr(row, f.attname) for f in fields if getattr(row, f.attname) != f.get_default()}
+    return {f.attname: stored(row, f.attname) for f in fields if stored(row, f.attname) != f.get_default()}
 
 
 def _read(series_id: int, *, using: str) -> Series:

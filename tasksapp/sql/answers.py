@@ -15,6 +15,7 @@ from django.db.models import Q
 
 from tasksapp.errors import AlreadyAnswered
 from tasksapp.models import Job, Tombstone, Transition, error_class
+from tasksapp.models.sealable import stored
 from tasksapp.sql.tombstones import mark_first_tombstones
 
 
@@ -36,7 +37,7 @@ class Answer(NamedTuple):
     @classmethod
     def of(cls, row: Tombstone) -> Answer:
         """The answer that a tombstone has."""
-        return cls(row.outcome, row.answer or "null", row.at, row.by)
+        return cls(row.outcome, row.readable_answer, row.at, row.by)
 
     def as_json(self) -> dict[str, Any]:
         """As a follow-up's body has it."""
@@ -60,7 +61,14 @@ class Taker(NamedTuple):
 
 
 def lay_answers(
-    untils: Mapping[int, datetime], answer: Answer, *, hearing: set[int], biz_id: str, is_said: bool, using: str
+    untils: Mapping[int, datetime],
+    answer: Answer,
+    *,
+    hearing: set[int],
+    encrypted: set[int],
+    biz_id: str,
+    is_said: bool,
+    using: str,
 ) -> bool:
     """Lays tombstones as ``lay_tombstones`` does, in the caller's transaction; those of some biz types hold an answer.
 
@@ -70,6 +78,7 @@ def lay_answers(
         untils: by biz type, until when its tombstone holds at least.
         answer: the answer, when it is given and by whom.
         hearing: the biz types that hear it.
+        encrypted: those that are encrypted at rest.
         biz_id: the biz id.
         is_said: whether its caller said it; False: it is what a resolve says that has no words for it.
         using: the database.
@@ -85,6 +94,10 @@ def lay_answers(
         )
         for number in sorted(untils)
     ]  # fmt: skip
+    for row in rows:
+        if row.biz_type_id in encrypted:
+            row.seal()
+    sealed = {row.biz_type_id: stored(row, "answer") for row in rows}
     table = Tombstone.objects.using(using)
     there: list[Tombstone] = []
     while len(there) < len(rows):  # one that was there may have been pruned before it is locked
@@ -104,7 +117,7 @@ def lay_answers(
         if row.biz_type_id not in hearing:
             values["by"] = answer.by
         elif row.biz_type_id not in answered:
-            values |= said
+            values |= {**said, "answer": sealed[row.biz_type_id]}
         table.filter(pk=row.pk).update(**values)
     return is_first
 

@@ -15,6 +15,7 @@ from django.db.models import F
 
 from tasksapp.models import BizType, Job, Series, Transition, error_class
 from tasksapp.models.job import age_begins, age_used_up
+from tasksapp.models.sealable import stored
 from tasksapp.models.series import MISSED
 from tasksapp.sql.biz_type_revision import COLUMN, content_revision
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob, Left
@@ -350,7 +351,7 @@ def new_values(decision: Decision, *, now: datetime, seconds: float, token: int,
 
 
 def _claimed(job: Job, **changed: Any) -> ClaimedJob:
-    own = {name: getattr(job, name) for name in ClaimedJob._fields if name not in _SOURCES}
+    own = {name: stored(job, name) for name in ClaimedJob._fields if name not in _SOURCES}
     budget = job.max_attempts or job.biz_type.max_attempts
     return ClaimedJob(
         **{**own, "biz_type_revision": content_revision(job.biz_type), "max_attempts": budget, **changed},

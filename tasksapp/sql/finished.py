@@ -11,18 +11,18 @@ from tasksapp.models import Status, Transition
 
 
 class Tried(NamedTuple):
-    """One attempt, to be logged."""
+    """One attempt, to be logged; of an encrypted job headers are texts too."""
 
     number: int
     started_at: datetime
     duration_ms: int
     lateness_ms: int
     status_code: int | None
-    response_headers: dict[str, str]
+    response_headers: Mapping[str, str] | str
     response_body: str
     error: str
     request_line: str
-    request_headers: Mapping[str, str] | Sequence[object]
+    request_headers: Mapping[str, str] | Sequence[object] | str
 
 
 class Finished(NamedTuple):

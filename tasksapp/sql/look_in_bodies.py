@@ -11,6 +11,7 @@ from django.db import connections
 from django.db.models import F, Q, QuerySet
 
 from tasksapp.models import Job
+from tasksapp.models.sealed_value import MARK
 from tasksapp.sql.driver.deadline import TookTooLong, within
 from tasksapp.sql.read_values import read_moment, read_uuid
 
@@ -25,17 +26,20 @@ class BodyLook(NamedTuple):
         ids: jobs whose bodies hold the text, in their order.
         looked_at: how many bodies were read.
         is_whole: whether these were all.
+        encrypted: how many of them are encrypted at rest, so that nothing can be found in them.
     """
 
     ids: list[UUID]
     looked_at: int
     is_whole: bool
+    encrypted: int = 0
 
 
 class _Batch(NamedTuple):
     ids: list[UUID]
     looked_at: int
     last: tuple[datetime, UUID] | None
+    encrypted: int = 0
 
 
 def look_in_bodies(rows: QuerySet[Job], text: str, *, order: str, limit: int, seconds: float, using: str) -> BodyLook:
@@ -50,25 +54,26 @@ def look_in_bodies(rows: QuerySet[Job], text: str, *, order: str, limit: int, se
         using: the database.
     """
     found: list[UUID] = []
-    looked_at, after = 0, None
+    looked_at, encrypted, after = 0, 0, None
     end = time.monotonic() + seconds
     for size in BATCHES:
         left = end - time.monotonic()
         if left <= 0:
-            return BodyLook(found[:limit], looked_at, False)
+            break
         try:
             with within(left, using=using):
                 batch = _look(rows, text, order=order, size=size, after=after, using=using)
         except TookTooLong:
-            return BodyLook(found[:limit], looked_at, False)
+            break
         found += batch.ids
         looked_at += batch.looked_at
+        encrypted += batch.encrypted
         after = batch.last
         if batch.looked_at < size:
-            return BodyLook(found[:limit], looked_at, len(found) <= limit)
+            return BodyLook(found[:limit], looked_at, len(found) <= limit, encrypted)
         if len(found) >= limit:
             break
-    return BodyLook(found[:limit], looked_at, False)
+    return BodyLook(found[:limit], looked_at, False, encrypted)
 
 
 def beyond(order: str, moment: Any, job_id: UUID) -> Q:
@@ -87,19 +92,24 @@ def _look(
     if after is not None:
         rows = rows.filter(beyond(order, *after))
     chosen = rows.using(using).order_by(order, f"{sign}id").annotate(moment=F(column))
-    inner, values = chosen.values_list("id", "moment", "body", "raw")[:size].query.get_compiler(using).as_sql()
+    inner, values = (
+        chosen.values_list("id", "moment", "body", "raw", "request")[:size].query.get_compiler(using).as_sql()
+    )
     # Most bodies are JSON, and their exact bytes NULL: so is the second part then.
     holds = (
         "(strpos(body, %s) > 0 OR position(convert_to(%s, 'UTF8') IN raw) > 0)"
         if connections[using].vendor == "postgresql"
         else "(instr(body, %s) > 0 OR instr(raw, CAST(%s AS BLOB)) > 0)"
     )
-    direction = " DESC" if sign else ""
+    direction, sealed = " DESC" if sign else "", f"substr(request, 1, 1) = '{MARK}'"
     statement = f"""
-        SELECT id, moment, hit, total FROM (
-            SELECT id, moment, hit, count(*) OVER () AS total,
+        SELECT id, moment, hit, total, encrypted FROM (
+            SELECT id, moment, hit, count(*) OVER () AS total, sum(sealed) OVER () AS encrypted,
                 row_number() OVER (ORDER BY moment{direction}, id{direction}) AS number
-            FROM (SELECT id, moment, {holds} AS hit FROM ({inner}) AS first) AS looked
+            FROM (
+                SELECT id, moment, NOT {sealed} AND {holds} AS hit, CASE WHEN {sealed} THEN 1 ELSE 0 END AS sealed
+                FROM ({inner}) AS first
+            ) AS looked
         ) AS numbered
         WHERE hit OR number = total ORDER BY number
     """  # noqa: S608  made by the ORM, and our own constants
@@ -108,7 +118,6 @@ def _look(
         kept = cursor.fetchall()
     if not kept:
         return _Batch([], 0, None)
-    last_id, moment, _, total = kept[-1]
-    return _Batch(
-        [read_uuid(job_id) for job_id, _, hit, _ in kept if hit], total, (read_moment(moment), read_uuid(last_id))
-    )
+    last_id, moment, _, total, encrypted = kept[-1]
+    ids = [read_uuid(job_id) for job_id, _, hit, *_ in kept if hit]
+    return _Batch(ids, total, (read_moment(moment), read_uuid(last_id)), encrypted)

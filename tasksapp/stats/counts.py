@@ -11,9 +11,13 @@ from django.db.models import Count, DateTimeField, IntegerField, OuterRef, Q, Qu
 from django.utils import timezone
 
 from tasksapp.models import BizType, Job, JobCount, Status
+from tasksapp.models.sealed_value import MARK
+from tasksapp.sql.driver.deadline import TookTooLong, within
 
 #: No count that a page makes goes further: it stays fast however many jobs there are.
 FARTHEST = 10_000
+#: How long is counted what biz types have that is not encrypted.
+PLAIN_SECONDS = 0.5
 #: Where a page counts the jobs of every biz type, that is for all of them together; for each it goes at least so far.
 LEAST_EACH = 100
 #: Biz types that are thought of where the loader has never counted.
@@ -106,6 +110,16 @@ def bounded_count(rows: QuerySet[Any]) -> int:
     The order is dropped: a count needs none, and without one it reads at most ``FARTHEST`` entries of an index.
     """
     return rows.order_by()[:FARTHEST].count()
+
+
+def plain_jobs(biz_type: BizType) -> int | None:
+    """How many of its jobs are not encrypted at rest, up to ``FARTHEST``; None where that takes long to find out."""
+    rows = Job.objects.filter(biz_type=biz_type.pk).exclude(request__startswith=MARK)
+    try:
+        with within(PLAIN_SECONDS, using=rows.db):
+            return bounded_count(rows)
+    except TookTooLong:
+        return None
 
 
 def count_bounded(biz_types: QuerySet[BizType], bound: int) -> Counts:

@@ -6,6 +6,7 @@ another database, where ids of such rows differ. Ids of jobs stay.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,12 +21,18 @@ from tasksapp.errors import InvalidExport
 from tasksapp.models import ApiKey, BizType, Job, Series
 from tasksapp.models.columns import sealed_texts
 from tasksapp.models.job_keys import IdempotencyKey, PausedKey, Tombstone
+from tasksapp.models.new_job import Carried
+from tasksapp.models.sealable import CARRIED, stored
+from tasksapp.models.sealed_value import is_sealed, seal_short
 from tasksapp.transfer.transfer_key import TransferKey
 
 #: Columns with what a row's own request has, secrets among it.
 _REQUEST = "request"
 #: The column of keys that are limited to some biz types.
 _LIMITED = "biz_type_ids"
+#: What a record has in place of the columns of an encrypted row, and which these are.
+ENCRYPTED = "encrypted_row"
+_ENCRYPTED = (*CARRIED, "last_error")
 
 
 class Kind(NamedTuple):
@@ -102,6 +109,13 @@ def record_of(kind: str, row: models.Model, *, names: Names, key: TransferKey) -
         elif not isinstance(value, (str, int, float, list, dict, type(None))):
             value = column.value_to_string(row)
         record[column.name] = value
+    hidden: tuple[str, ...] = _ENCRYPTED if isinstance(row, Carried) and row.is_sealed else ()
+    if isinstance(row, Tombstone) and is_sealed(stored(row, "answer")):
+        hidden = ("answer",)
+    if hidden:
+        said = {name: record.pop(name) for name in hidden if name in record}
+        record[ENCRYPTED] = key.pack_text(json.dumps(said, ensure_ascii=False))
+        key.rows_left_out += not record[ENCRYPTED]
     return record
 
 
@@ -109,6 +123,7 @@ def row_of(record: Mapping[str, Any], *, names: Names, key: TransferKey) -> mode
     """The row that a record is about, not stored yet. Raises InvalidExport, which says what is wrong with it."""
     kind = KINDS[record["kind"]]
     columns = {column.name: column for column in kind.columns}
+    seals, record = ENCRYPTED in record, _decrypted(record, key=key)
     if strange := record.keys() - columns.keys() - {"kind"}:
         raise InvalidExport(f"{record['kind']} has no column {min(strange)!r}: it is of a later release")
     row, sealed = kind.model(), set(sealed_texts(kind.model).values())
@@ -120,7 +135,21 @@ def row_of(record: Mapping[str, Any], *, names: Names, key: TransferKey) -> mode
     except ValidationError as error:
         name, messages = next(iter(error.message_dict.items()))
         raise InvalidExport(f"{record['kind']} {name}: {' '.join(messages)}") from None
+    if seals and isinstance(row, Carried | Tombstone):
+        row.seal()
+    if seals and isinstance(row, Job):
+        row.last_error = seal_short(row.last_error, place=f"{row.seal_place}/last_error")
     return row
+
+
+def _decrypted(record: Mapping[str, Any], *, key: TransferKey) -> Mapping[str, Any]:
+    """The record with what it has of an encrypted row in its place."""
+    if ENCRYPTED not in record:
+        return record
+    if not record[ENCRYPTED]:
+        raise InvalidExport("it was made without --key, so what encrypted jobs carry is not in it")
+    rest = {name: value for name, value in record.items() if name != ENCRYPTED}
+    return {**rest, **json.loads(key.unpack_text(record[ENCRYPTED]))}
 
 
 def _value(

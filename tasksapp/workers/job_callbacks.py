@@ -10,6 +10,7 @@ from uuid import UUID
 
 from delayhub.clock import Clock, due_ms, moment, now_by
 from tasksapp.biz_types.target import GivenForAnotherHost, own_target, target_of
+from tasksapp.biz_types.unreadable import HOLD, hold
 from tasksapp.conf import options
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
@@ -20,10 +21,6 @@ from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.sql.finished import Finished, Tried
 
 logger = logging.getLogger(__name__)
-
-#: How long a job waits whose secrets cannot be decrypted.
-UNREADABLE_WAIT = timedelta(seconds=60)
-_UNREADABLE = "system: secrets unreadable"
 
 
 class JobCallbacks:
@@ -54,11 +51,8 @@ class JobCallbacks:
             biz_type = group[0].biz_type
             try:
                 target = target_of(biz_type, now=now)
-            except SecretUnreadable:
-                logger.exception(
-                    "%d jobs wait for the secret of %s", len(group), biz_type.label, extra={"action": "claim"}
-                )
-                self._give_back(group, reason=_UNREADABLE, at=now + UNREADABLE_WAIT)
+            except SecretUnreadable as error:
+                self._put_off(group, error, now=now)
                 continue
             lease_ends = claimed_at + group[0].lease_seconds
             callbacks += [_callback(job, target, lease_ends=lease_ends) for job in group if not job.row.request]
@@ -74,10 +68,13 @@ class JobCallbacks:
                 continue
             try:
                 own = own_target(target, request, hosts=job.biz_type.url_hosts)
-            except (SecretUnreadable, GivenForAnotherHost) as error:
+            except SecretUnreadable as error:
+                self._put_off([job], error, now=now)
+                continue
+            except GivenForAnotherHost as error:
                 logger.warning("a job waits for its headers: %s", error, extra={"action": "claim", "job_id": job.id})
-                reason = f"system: {error}" if isinstance(error, GivenForAnotherHost) else _UNREADABLE
-                self._give_back([job], reason=reason, at=now + UNREADABLE_WAIT)
+                finished = completion.given_back(job, reason=f"system: {error}", at=now + HOLD, system_error=True)
+                self._completer.complete([Completion(job, finished)])
                 continue
             yield _callback(job, own, lease_ends=lease_ends)
 
@@ -94,10 +91,10 @@ class JobCallbacks:
         for job_id, callback in held.items():
             callback.lease_ends = began + _job(callback).lease_seconds if job_id in renewed else began
 
-    def _give_back(self, jobs: Sequence[RunningJob], *, reason: str, at: datetime) -> None:
-        self._completer.complete(
-            [Completion(job, completion.given_back(job, reason=reason, at=at, system_error=True)) for job in jobs]
-        )
+    def _put_off(self, jobs: Sequence[RunningJob], error: SecretUnreadable, *, now: datetime) -> None:
+        """Gives back jobs whose secrets cannot be decrypted, and holds their biz type."""
+        self._completer.complete([Completion(job, completion.undeliverable(job, error, now=now)) for job in jobs])
+        hold([jobs[0].biz_type], using=self._completer.using)
 
 
 def _callback(job: RunningJob, target: Target, *, lease_ends: float) -> Callback:

@@ -24,6 +24,7 @@ from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.masking import hidden_by
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models.error_class import task_error_class
+from tasksapp.models.sealable import UNREADABLE
 from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.finished import Finished, Tried
 from tasksapp.timers.lanes import client
@@ -88,7 +89,10 @@ class TaskRunner:
         answer = self._claimer.claim_forwarded(job_id, now_ms=now_ms)
         if not answer.claimed:
             return NotRun(_why_not_run(answer))
-        (job,) = self._claimer.running_jobs(answer)
+        jobs = self._claimer.running_jobs(answer)
+        if not jobs:
+            return NotRun(UNREADABLE)
+        (job,) = jobs
         with self._keeper.hold(job, completer=self._completer):
             return self._run(job, call if task_name is None else self._allowed(job, call, task_name=task_name))
 

@@ -13,6 +13,9 @@ from tasksapp.jobs.running_job import RunningJob
 
 T = TypeVar("T")
 
+#: What is said of a failure of an encrypted job: spans are kept elsewhere.
+_UNTOLD = "encrypted"
+
 
 class TracedSender:
     """A sender that puts each callback under a span.
@@ -52,8 +55,15 @@ def traced_call(job: RunningJob, call: Callable[[], T]) -> T:
         return call()
     code = job.biz_type.code
     attributes = _attributes(code, str(job.id), attempt=job.attempt_of_budget, operation="process")
-    with attempt_span(f"run {code}", created_in=job.row.traceparent, attributes=attributes, calls_out=False):
-        return call()
+    with attempt_span(f"run {code}", created_in=job.row.traceparent, attributes=attributes, calls_out=False) as span:
+        if not job.is_sealed:
+            return call()
+        try:
+            return call()
+        except Exception as error:  # passed on behind the span, which would tell what it says
+            span.failed(_UNTOLD, kind=type(error).__name__)
+            raised = error
+    raise raised
 
 
 def _attributes(biz_type: str, job_id: str, *, attempt: int, operation: str) -> dict[str, str | int]:
@@ -73,6 +83,7 @@ def _note_result(span: TracedSpan, result: CallbackResult) -> None:
         span.note(http__response__status_code=result.response.status_code)
     match result.outcome:
         case Retry(reason=reason, kind=kind) | GiveUp(reason=reason, kind=kind):
-            span.failed(reason, kind=kind)
+            is_sealed = getattr(result.callback.context, "is_sealed", False)
+            span.failed(_UNTOLD if is_sealed else reason, kind=kind)
         case Returned(reason=reason):
             span.note(delayhub__given_back=reason)

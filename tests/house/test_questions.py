@@ -136,6 +136,7 @@ ANSWERED = {
         "jobs/receivers.md#what-you-may-answer",
         "timeout (10 s)",
     ),
+    "Can bodies be encrypted in the database?": ("run/encrypted.md", "Encrypted at rest"),
     "How do I change a signing secret without losing a callback?": (
         "run/security.md#keys-and-secrets",
         "both sign for a day",

@@ -46,6 +46,14 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/admin/celery_queues/test_celery_queue_admin.py",
         "pages below that of all queues, also while Redis is away",
     ),
+    "tasksapp/models/new_job.py": (
+        "tests/integration/tasksapp/sql/test_insert_jobs.py",
+        "rows are made of new jobs there; what they carry is encrypted in test_at_rest.py",
+    ),
+    "tasksapp/models/sealable.py": (
+        "tests/integration/tasksapp/jobs/test_at_rest.py",
+        "such columns are looked into and read there",
+    ),
     "tasksapp/models/job_keys.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),

@@ -33,6 +33,7 @@ from tasksapp.biz_types.breaker import Breaker, callback_host, token_host
 from tasksapp.biz_types.holds import open_breakers, without_puller
 from tasksapp.jobs.retry_policy import RetryPolicy, schedule_of
 from tasksapp.models import AuditEntry, BizType
+from tasksapp.stats.counts import FARTHEST, plain_jobs
 from tasksapp.stats.drain import forecast, read_known
 from tasksapp.stats.pulses import summaries
 
@@ -193,6 +194,16 @@ def _facts(biz_type: BizType) -> Iterator[Fact]:
     retention = biz_type.retention
     kept = _("always") if retention is None else duration(seconds=retention.total_seconds())
     yield Fact(_("Finished jobs are kept"), kept)
+    if biz_type.encrypted:
+        yield Fact(_("At rest"), _at_rest(biz_type))
+
+
+def _at_rest(biz_type: BizType) -> str:
+    plain = plain_jobs(biz_type)
+    if not plain:
+        return _("encrypted") if plain is not None else _("encrypted; whether all jobs are takes too long to find out")
+    text = _("encrypted; %(count)s jobs from before are not: run manage.py reseal")
+    return text % {"count": number(plain, bound=FARTHEST)}
 
 
 def _limits(biz_type: BizType) -> str:

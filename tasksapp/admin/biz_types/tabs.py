@@ -39,7 +39,7 @@ _GENERAL: Fieldsets = [
     (gettext_lazy("Guarantees"), {"fields": ["guarantee", "max_lateness", "when_late"]}),
     (gettext_lazy("Jobs of one biz id"), {"fields": ["one_live", "debounce_max_wait"]}),
     (gettext_lazy("Follow-ups"), {"fields": ["on_success", "on_dead", "on_resolved"]}),
-    (gettext_lazy("Where and for how long"), {"fields": ["lane", "retention"]}),
+    (gettext_lazy("Where and for how long"), {"fields": ["lane", "retention", "encrypted"]}),
     (gettext_lazy("What is shown"), {"fields": ["masked_fields"]}),
     (gettext_lazy("Owner"), {"fields": _OWNER}),
     (None, {"fields": ["created_at", "updated_at"]}),
@@ -93,7 +93,7 @@ NEW: Fieldsets = [
             "fields": [
                 *("guarantee", "max_lateness", "when_late", "one_live", "debounce_max_wait"),
                 *("on_success", "on_dead", "on_resolved"),
-                *("retention", "lane", "masked_fields", "enabled"),
+                *("retention", "encrypted", "lane", "masked_fields", "enabled"),
             ],
             "classes": ["collapse"],
         },

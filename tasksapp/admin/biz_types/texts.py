@@ -34,6 +34,7 @@ LABELS = {
     "max_lateness": _("Late after"),
     "masked_fields": _("Masked fields"),
     "retention": _("Keep finished jobs for"),
+    "encrypted": _("Encrypted at rest"),
     "owner_mail": _("Mail addresses"),
     "owner_url": _("Webhook"),
 }
@@ -119,6 +120,10 @@ HELP = {
     ),
     "when_late": _("What becomes of a late job."),
     "retention": format_lazy("{} {}", _("Then they are deleted; empty for always."), _SPAN),
+    "encrypted": _(
+        "What its jobs carry and what is answered and said about them is encrypted in the database, by ENCRYPTION_KEYS."
+        " It counts for jobs created from now on; manage.py reseal does the others. Nothing can be found in bodies."
+    ),
     "lane": _("Which workers serve it: those that have this lane in their -Q."),
     "owner_mail": _("Alerts go to these addresses, with commas between them. Empty: to the owner of the site."),
     "owner_url": _(

@@ -168,6 +168,9 @@ class JobPages(ResolvePages):
             refused = _("This job can no longer be edited: it is %(status)s.") % {"status": job.get_status_display()}
             messages.error(request, refused)
             return HttpResponseRedirect(back)
+        if job.blank_unreadable():
+            messages.error(request, _("It cannot be edited: no key of ENCRYPTION_KEYS opens what it carries."))
+            return HttpResponseRedirect(back)
         form = JobForm.of(job, sees_bodies=sees)
         if request.method == "POST":
             form = JobForm(job, request.POST, sees_bodies=sees)

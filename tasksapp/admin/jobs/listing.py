@@ -117,6 +117,8 @@ def check_search(request: HttpRequest, search: JobSearch, biz_types: list[BizTyp
         raise BadSearch(_("The bodies of %(code)s cannot be searched: it has masked fields.") % {"code": code})
     if search.body and not may_see_bodies(request):
         raise BadSearch(_("You may not search in bodies: your account may not see them."))
+    if search.body and any(each.encrypted for each in biz_types if each.label == code):
+        raise BadSearch(_("The bodies of %(code)s are encrypted: nothing can be found in them.") % {"code": code})
 
 
 def _find(search: JobSearch, listed: JobList) -> _Found:
@@ -133,14 +135,18 @@ def _find(search: JobSearch, listed: JobList) -> _Found:
 def _found_in_bodies(listed: JobList, look: BodyLook) -> _Found:
     jobs = listed.read(look.ids)
     looked_at = number(look.looked_at)
+    closed = ""
+    if look.encrypted:
+        text = _("%(count)s of these cannot be searched: they are encrypted.") % {"count": number(look.encrypted)}
+        closed = f" {text}"
     if look.is_whole:
-        return _Found(jobs, note=_("All %(looked_at)s bodies were looked at.") % {"looked_at": looked_at})
+        return _Found(jobs, note=_("All %(looked_at)s bodies were looked at.") % {"looked_at": looked_at} + closed)
     total = listed.count()
     of = number(total, bound=FARTHEST) if total is not None and total > look.looked_at else _("more")
     note = _(
         "Looked at %(looked_at)s bodies of %(total)s, the first of the list. Choose a range of time to look further."
     )
-    return _Found(jobs, note=note % {"looked_at": looked_at, "total": of})
+    return _Found(jobs, note=note % {"looked_at": looked_at, "total": of} + closed)
 
 
 def _count_here(search: JobSearch, listed: JobList, found: _Found) -> str | None:

@@ -52,6 +52,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
     """What the page shows, by eight queries at most however many attempts there are."""
     now = timezone.now()
     sees = may_see_bodies(request)
+    is_readable = not job.blank_unreadable()
     waits = job.status == Status.PENDING
     error = shown_error(job.last_error, sees_bodies=sees, error_class=job.error_class)
     held = (holds([job.biz_type], now=now).get(job.biz_type.queue, "") or key_hold(job, now=now)) if waits else ""
@@ -61,6 +62,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
     timeline = read_timeline(request, job, before=_before(request))
     siblings = siblings_of(job, site=site)
     resolved = tombstone_of(job)
+    answer = resolved.readable_answer if resolved else "null"
     biz_type_url = ""
     if request.user.has_perm("tasksapp.view_biztype") or request.user.has_perm("tasksapp.change_biztype"):
         biz_type_url = address("tasksapp_biztype_change", job.biz_type_id, site=site)
@@ -74,6 +76,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "is_older_page": _before(request) is not None,
         "body": body_card(request, job),
         "is_masked": not sees,
+        "is_readable": is_readable,
         "own": own_request_facts(job.request, sees=sees),
         "is_task": job.biz_type.target == BizType.Target.CELERY,
         "last_error": error,
@@ -81,7 +84,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "siblings": siblings.newest,
         "others": siblings.others,
         "resolved": resolved,
-        "answer": masked_body(request, resolved.answer) if resolved and resolved.answer not in ("", "null") else "",
+        "answer": masked_body(request, answer) if answer != "null" else "",
         "answer_is_late": job.status in (Status.RUNNING, Status.SUCCEEDED, Status.DEAD, Status.DROPPED),
         "lift_url": address("tasksapp_job_lift", job.id, site=site)
         if resolved and not _took_answer(job, resolved) and may(request.user, "redrive")
@@ -136,6 +139,8 @@ def facts_of(job: Job, *, site: str) -> list[Fact]:
         keyed = {"tab": "pending", "biz_type": job.biz_type.label, "flow_key": job.flow_key}
         url = jobs_address(site=site, **keyed) if name == "flow_key" else ""
         found.append(Fact(name, capfirst(str(columns.get_field(name).verbose_name)), value, url))
+    if job.is_sealed:
+        found.append(Fact("encrypted", _("At rest"), _("encrypted"), ""))
     return found
 
 

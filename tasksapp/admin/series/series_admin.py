@@ -101,6 +101,7 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
         if not self.has_view_permission(request, series):
             raise PermissionDenied
         now, site = timezone.now(), self.admin_site.name
+        is_readable = not series.blank_unreadable()
         may_pause = request.user.has_perm(PAUSE_SERIES)
         context = {
             "series": series,
@@ -110,6 +111,7 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
             "past": past_rows(series, now=now, site=site),
             "jobs_url": jobs_address(site=site, tab="all", series=str(series.pk)),
             "body": body_card(request, series),
+            "is_readable": is_readable,
             "own": own_request_facts(series.request, sees=request.user.has_perm(VIEW_BODY)),
             "may_pause": may_pause,
             "may_change": self.has_change_permission(request, series),
@@ -132,7 +134,11 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
         """The form of a series that is there. Raises PermissionDenied, and Http404 where there is none."""
         if not self.has_change_permission(request):
             raise PermissionDenied
-        return self._form_page(request, self._found(series_id))
+        series = self._found(series_id)
+        if series.blank_unreadable():
+            messages.error(request, _("It cannot be edited: no key of ENCRYPTION_KEYS opens what it carries."))
+            return self.to("change", series)
+        return self._form_page(request, series)
 
     @at("<int:series_id>/pause/")
     def pause_view(self, request: HttpRequest, series_id: int) -> HttpResponse:

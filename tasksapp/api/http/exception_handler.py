@@ -56,6 +56,8 @@ from tasksapp.errors import (
     WrongOperationState,
     WrongState,
 )
+from tasksapp.models.encrypted_text import SecretUnreadable
+from tasksapp.models.sealable import UNREADABLE
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +83,8 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
     match error:
         case Refused():
             return error.problem
+        case SecretUnreadable():
+            return Problem(status=409, code="secrets_unreadable", detail=f"It is {UNREADABLE}.")
         case TenantMoving():
             return Problem(status=503, code="moving", detail=str(error), headers=_retry_after(2))
         case InvalidJob():

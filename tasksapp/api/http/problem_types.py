@@ -60,6 +60,11 @@ _TYPES = (
         "Add a biz_type and a status, or narrow the times; order by a time where the list offers that.",
     ),
     ProblemType(
+        "encrypted", 409, "Encrypted bodies cannot be searched",
+        "The biz type that was named keeps its bodies encrypted at rest, so the database finds nothing in them.",
+        "Find the jobs by their biz_id, flow key or times.",
+    ),
+    ProblemType(
         "length_required", 411, "The body has no length",
         "The body came without a Content-Length, and the web server does not say where such a body ends.",
         "Send the body with a Content-Length.",
@@ -231,8 +236,8 @@ _TYPES = (
         "Create a job instead.",
     ),
     ProblemType(
-        "secrets_unreadable", 409, "The stored secrets cannot be decrypted",
-        "The encryption key that the secrets were stored with is not among those of this site.",
+        "secrets_unreadable", 409, "What is stored cannot be decrypted",
+        "The encryption key that the secrets, the job or the series were stored with is not among those of this site.",
         "Let the site's operator bring the old key back, or set the secrets again.",
     ),
     ProblemType(

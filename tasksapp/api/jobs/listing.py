@@ -93,6 +93,9 @@ class JobPageSerializer(serializers.Serializer[Any]):
     results = JobSerializer(many=True)
     looked_at = serializers.IntegerField(required=False, help_text="Bodies that a search has read.")
     complete = serializers.BooleanField(required=False, help_text="Whether a search has read all that it should.")
+    encrypted = serializers.IntegerField(
+        required=False, help_text="How many of these are encrypted at rest, so that nothing can be found in them."
+    )
 
 
 #: For OpenAPI.
@@ -123,6 +126,10 @@ def _page(found: JobList, query: JobQuery, request: Request) -> Response:
 
 
 def _search(found: JobList, query: JobQuery) -> Response:
+    kind = next((each for each in found.biz_types if each.code == query.job_filter.biz_type), None)
+    if kind is not None and kind.encrypted:
+        detail = f"The bodies of {kind.code} are encrypted at rest: nothing can be found in them. Look by biz_id."
+        raise Refused(Problem(status=409, code="encrypted", detail=detail))
     look = found.look_for(query.body, limit=query.limit)
     return Response(
         {
@@ -130,6 +137,7 @@ def _search(found: JobList, query: JobQuery) -> Response:
             "results": _shown(found.read(look.ids)),
             "looked_at": look.looked_at,
             "complete": look.is_whole,
+            "encrypted": look.encrypted,
         }
     )
 

@@ -42,6 +42,8 @@ class Command(BaseCommand):
             for line in exporter.lines():
                 if key.left_out and not options["without_secrets"]:
                     raise CommandError("there are secrets: give --key, or --without-secrets to leave them out")
+                if key.rows_left_out:
+                    raise CommandError("there are jobs or series that are encrypted at rest: give --key")
                 self.stdout.write(line, ending="")
                 progress.advance(1)
         except SecretUnreadable as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
@@ -14,23 +15,31 @@ from tasksapp.models import Job
 
 class Command(BaseCommand):
     help = (
-        "Encrypt the secrets of biz types, series and jobs again with the first of ENCRYPTION_KEYS. What is encrypted"
-        " with it already stays as it is, so after a break run it again."
+        "Encrypt the secrets of biz types, series and jobs, and all that is encrypted of jobs, again with the first of"
+        " ENCRYPTION_KEYS; and what encrypted biz types have from before. What is encrypted with it already stays as it"
+        " is, so after a break run it again."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Whether anything is changed, and where."""
         parser.add_argument("--dry-run", action="store_true", help="only say what still needs an old key")
+        parser.add_argument("--rate", type=float, help="jobs a second that are changed at most")
+        parser.add_argument("--after", type=UUID, help="the id of a job: begin behind it, where a run was broken off")
         parser.add_argument("--database", help="its alias in DATABASES")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Encrypts them again, jobs batch by batch. Raises CommandError where no key opens one of them."""
         using = options["database"] or router.db_for_write(Job)
-        resealer = Resealer(using=using, dry_run=options["dry_run"])
+        if options["rate"] is not None and options["rate"] <= 0:
+            raise CommandError(f"--rate must be positive, got {options['rate']:g}")
+        resealer = Resealer(using=using, dry_run=options["dry_run"], rate=options["rate"])
         resealer.run_biz_types()
         progress = Progress(self.stderr, total=Job.objects.using(using).count(), what="jobs")
-        for looked_at in resealer.run_jobs():
-            progress.advance(looked_at)
+        try:
+            for looked_at in resealer.run_jobs(after=options["after"]):
+                progress.advance(looked_at)
+        except KeyboardInterrupt:
+            raise CommandError(f"broken off: go on with --after {resealer.last}") from None
         progress.end()
         done = resealer.done
         verb = "need an old key" if options["dry_run"] else "encrypted again"
@@ -39,6 +48,8 @@ class Command(BaseCommand):
             f" {done.series:,} series, {counted(done.jobs, 'job', 'jobs')};"
             f" looked at {counted(progress.done, 'job', 'jobs')}"
         )
+        if done.running:
+            self.stdout.write(f"{counted(done.running, 'job runs', 'jobs run')} that are to be encrypted: run it again")
         if done.unreadable:
             names, more = ", ".join(done.named), ", …" if done.unreadable > NAMED else ""
             raise CommandError(

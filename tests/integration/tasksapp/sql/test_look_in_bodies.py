@@ -26,15 +26,15 @@ def look(text: str, *, order: str = "next_run_at", limit: int = 5, seconds: floa
 
 
 def test_it_finds_what_is_in_a_later_batch(jobs: list[Job]) -> None:
-    assert look('"07"') == ([jobs[7].id], 9, False)
+    assert look('"07"') == ([jobs[7].id], 9, False, 0)
 
 
 def test_it_ends_after_its_batches_and_says_how_many_it_looked_at(jobs: list[Job]) -> None:
-    assert look('"09"') == ([], 9, False)
+    assert look('"09"') == ([], 9, False, 0)
 
 
 def test_it_stops_where_it_has_enough(jobs: list[Job]) -> None:
-    assert look('"n"', limit=2) == ([jobs[0].id, jobs[1].id], 2, False)
+    assert look('"n"', limit=2) == ([jobs[0].id, jobs[1].id], 2, False, 0)
 
 
 def test_it_looks_from_the_end_of_the_order(jobs: list[Job]) -> None:
@@ -47,8 +47,15 @@ def test_it_looks_from_the_end_of_the_order(jobs: list[Job]) -> None:
 def test_it_says_when_it_looked_at_all(jobs: list[Job]) -> None:
     Job.objects.filter(id__in=[job.id for job in jobs[4:]]).delete()
 
-    assert look('"03"') == ([jobs[3].id], 4, True)
+    assert look('"03"') == ([jobs[3].id], 4, True, 0)
 
 
 def test_it_ends_when_its_time_is_over(jobs: list[Job]) -> None:
-    assert look('"07"', seconds=0) == ([], 0, False)
+    assert look('"07"', seconds=0) == ([], 0, False, 0)
+
+
+def test_it_passes_over_what_is_encrypted_and_counts_it(jobs: list[Job]) -> None:
+    Job.objects.filter(id__in=[jobs[0].id, jobs[7].id, jobs[9].id]).update(request="@")
+
+    assert look('"07"') == ([], 9, False, 2)
+    assert look('"03"') == ([jobs[3].id], 9, False, 2)

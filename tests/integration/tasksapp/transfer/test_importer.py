@@ -309,3 +309,25 @@ def test_a_biz_type_that_this_site_does_not_allow_is_refused(
 
     with pytest.raises(InvalidExport, match=r"biz type 'order\.close': lane"):
         take_in(text)
+
+
+def test_what_is_encrypted_at_rest_is_so_in_the_export_and_there(
+    acme: Tenant, make_biz_type: MakeBizType, another_site: Callable[[], None], receiver: Receiver, fire: Fire
+) -> None:
+    make_biz_type("order.close", tenant=acme, url=receiver.url(), encrypted=True)
+    series.create("order.close", tenant="acme", name="hourly", every=timedelta(hours=1), body="secret-0042")
+    jobs.create("order.close", tenant="acme", body="secret-0042", request=SECRET)
+    jobs.create("order.close", tenant="acme", raw=b"secret-0042", content_type="text/plain")
+    text = exported(acme)
+    assert b"secret-0042" not in text
+    with pytest.raises(InvalidExport, match="without --key"):
+        take_in(exported(acme, key=""), tenant="other")
+
+    another_site()
+    take_in(text)
+
+    assert {job.is_sealed for job in Job.objects.all()} == {Series.objects.get().is_sealed} == {True}
+    assert Series.objects.get().body == '"secret-0042"'
+    fire()
+    assert sorted(received.body for received in receiver.received) == [b'"secret-0042"', b"secret-0042"]
+    assert receiver.received[0].headers.get("Authorization", receiver.received[1].headers.get("Authorization"))

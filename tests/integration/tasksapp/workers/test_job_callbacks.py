@@ -10,14 +10,16 @@ import pytest
 from django.utils import timezone
 
 from delayhub.engine import TimerLane, due_ms
+from tasksapp.biz_types.unreadable import HOLD
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, Delivered, GiveUp, Response, Retry
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer
 from tasksapp.jobs.creation import create
 from tasksapp.models import Attempt, BizType, Job, Status
+from tasksapp.models.sealable import UNREADABLE
 from tasksapp.timers.redis_clock import RedisClock
-from tasksapp.workers.job_callbacks import UNREADABLE_WAIT, JobCallbacks
+from tasksapp.workers.job_callbacks import JobCallbacks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -112,8 +114,8 @@ def test_jobs_whose_secret_cannot_be_read_are_given_back_and_get_timers(
     assert make(claimer, callbacks, 2) == []
 
     for job in Job.objects.all():
-        assert (job.status, job.attempts, job.last_error) == (Status.PENDING, 0, "system: secrets unreadable")
-        assert job.next_run_at - timezone.now() > UNREADABLE_WAIT / 2
+        assert (job.status, job.attempts, job.last_error) == (Status.PENDING, 0, f"not sent: {UNREADABLE}")
+        assert job.next_run_at - timezone.now() > HOLD / 2
         assert lane.look("order.close", [str(job.id)]) == [due_ms(job.next_run_at)]
 
 

@@ -100,6 +100,28 @@ def test_the_function_of_a_task_runs_under_a_span_of_its_own(
     assert seen[0].get_span_context() == attempt.get_span_context()
 
 
+def test_what_goes_wrong_with_encrypted_jobs_is_not_in_their_spans(
+    make_biz_type: MakeBizType, fire: Fire, runner: TaskRunner, lane: TimerLane
+) -> None:
+    make_biz_type("order.close", url="http://127.0.0.1:1/secret", max_attempts=1, encrypted=True)
+    make_biz_type("card.charge", target="celery", task_name="tests.charge", encrypted=True)
+
+    def charge(_call: Any) -> None:
+        raise ValueError("bad card 4111")
+
+    with tracing_on() as traces:
+        create("order.close")
+        fire()
+        runner.run(create("card.charge").job_id, charge, now_ms=redis_now_ms(lane.client) + 5)
+
+    for name, kind in (("deliver order.close", "refused"), ("run card.charge", "ValueError")):
+        span = traces.one(name)
+        assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, "encrypted")
+        assert (span.attributes or {})["error.type"] == kind
+        assert not span.events
+        assert "4111" not in span.to_json()
+
+
 def test_without_tracing_the_receiver_gets_the_callers_own_context(
     make_biz_type: MakeBizType, receiver: Receiver, fire: Fire
 ) -> None:

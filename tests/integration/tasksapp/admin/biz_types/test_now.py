@@ -15,7 +15,9 @@ from django.utils import timezone
 
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types import verbs
-from tasksapp.models import BizType, JobCount, Pulse, Upcoming
+from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.jobs.creation import create
+from tasksapp.models import BizType, Job, JobCount, Pulse, Upcoming
 
 pytestmark = pytest.mark.django_db
 
@@ -46,6 +48,18 @@ def test_it_shows_flow_numbers_and_what_the_biz_type_does(watcher: Client, biz_t
         "gives up after 16 attempts", "500 jobs per second", "Callbacks of this biz type are not signed",
     ):  # fmt: skip
         assert shown in text, shown
+
+
+def test_it_says_which_jobs_are_not_encrypted_yet(watcher: Client, biz_type: BizType) -> None:
+    assert "At rest" not in watcher.get(change_page(biz_type)).content.decode()
+    create("order.close", delay=60)
+    BizType.objects.update(encrypted=True)
+    biz_type_cache.clear()
+    create("order.close", delay=60)
+
+    assert "1 jobs from before are not" in watcher.get(change_page(biz_type)).content.decode()
+    Job.objects.filter(request="").delete()
+    assert "<dt>At rest</dt><dd>encrypted</dd>" in watcher.get(change_page(biz_type)).content.decode()
 
 
 def test_it_says_who_changed_it_and_why(watcher: Client, biz_type: BizType) -> None:

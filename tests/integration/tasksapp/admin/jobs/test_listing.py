@@ -108,6 +108,20 @@ def test_a_search_in_bodies_says_how_far_it_looked(person: Client, biz_type: Biz
     assert found["note"] == "All 2 bodies were looked at."
 
 
+def test_encrypted_bodies_cannot_be_searched(person: Client, biz_type: BizType) -> None:
+    Job.objects.filter(id=store_job(biz_type, Status.DEAD).id).update(request="@")
+    store_job(biz_type, Status.DEAD, biz_id="a", body='{"customer": "c-123"}')
+    query = {"q": "body:c-123", "tab": "dead", "biz_type": "order.close"}
+
+    found = context(person, **query)
+    assert [row.title for row in found["rows"]] == ["a"]
+    assert found["note"] == "All 2 bodies were looked at. 1 of these cannot be searched: they are encrypted."
+
+    BizType.objects.update(encrypted=True)
+    answer = person.get(reverse("admin:tasksapp_job_changelist"), query)
+    assert "The bodies of order.close are encrypted" in answer.content.decode()
+
+
 def test_who_may_not_see_bodies_may_not_search_in_them(viewer: Client, biz_type: BizType) -> None:
     store_job(biz_type, Status.DEAD, body='{"customer": "c-123"}')
 

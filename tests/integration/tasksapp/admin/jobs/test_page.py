@@ -6,11 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from tasksapp.delivery.own_request import OwnRequest
+from tasksapp.jobs.creation import create
 from tasksapp.models import Attempt, AuditEntry, BizType, Job, Status, Tenant
 from tests.fixture_types import MakeBizType
 from tests.job_rows import store_job
@@ -61,6 +63,22 @@ def test_the_body_is_shown_as_it_was_written(person: Client, biz_type: BizType) 
     assert "&quot;amount&quot;: 1e2," in page
     assert "&quot;order&quot;: 90071992547409931234," in page
     assert "&quot;name&quot;: &quot;\\u00e9&lt;b&gt;&quot;" in page
+
+
+def test_what_is_encrypted_is_shown_and_said_to_be_so(person: Client, biz_type: BizType, settings: Any) -> None:
+    BizType.objects.update(encrypted=True)
+    job = create("order.close", delay=60, body={"card": "4111-0042"}).job
+    add_attempts(job, 1)
+
+    assert "4111-0042" in page_of(job, person)
+    assert "<dt>At rest</dt><dd><bdi>encrypted</bdi></dd>" in page_of(job, person)
+
+    settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": [Fernet.generate_key().decode()]}
+    page = page_of(job, person)
+    assert "4111-0042" not in page
+    assert "no key of ENCRYPTION_KEYS opens it. Bring the key back." in page
+    edit = person.get(reverse("admin:tasksapp_job_edit", args=[job.pk]), follow=True)
+    assert "It cannot be edited" in edit.content.decode()
 
 
 def test_other_jobs_of_the_biz_id_are_named(person: Client, biz_type: BizType, make_biz_type: MakeBizType) -> None:

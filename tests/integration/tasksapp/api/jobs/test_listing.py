@@ -8,12 +8,17 @@ from urllib.parse import quote
 from uuid import UUID
 
 import pytest
+from cryptography.fernet import Fernet
 from django.utils import timezone
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as limited
 from hypothesis import strategies as st
 
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.jobs import listing
+from tasksapp.jobs.creation import create
 from tasksapp.models import ApiKey, BizType, Job, Status, Tenant
+from tasksapp.models.sealable import UNREADABLE
 from tests.fixture_types import Ask, MakeBizType
 from tests.integration.tasksapp.api.problem_documents import problem
 from tests.job_rows import job_row, store_job
@@ -36,7 +41,7 @@ def pages(ask: Ask, query: str, *, between: Any = lambda: None) -> list[str]:
 
 @pytest.mark.parametrize(("order", "status"), [("-id", ""), ("next_run_at", "pending"), ("-finished_at", "dead")])
 @given(deeds=st.lists(st.tuples(st.sampled_from(["insert", "delete"]), st.integers(0, 11)), max_size=10))
-@settings(
+@limited(
     max_examples=examples(6), deadline=None, derandomize=True, database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
@@ -119,6 +124,39 @@ def test_a_text_is_looked_for_in_the_bodies_of_one_biz_type(
     assert [job["biz_id"] for job in answer["results"]] == ["1"]
     assert (answer["looked_at"], answer["complete"], answer["next"]) == (3, True, None)
     assert answer["results"][0]["body"] == {"sku": "A-1"}
+
+
+def test_encrypted_bodies_cannot_be_searched_and_are_counted_among_others(ask: Ask, biz_type: BizType) -> None:
+    create("order.close", delay=60, biz_id="plain", body="A-1")
+    BizType.objects.update(encrypted=True)
+    biz_type_cache.clear()
+    create("order.close", delay=60, biz_id="encrypted", body="A-1")
+    query = "/jobs?biz_type=order.close&status=pending&body=A-1"
+
+    refused = problem(ask("GET", query), 409)
+    BizType.objects.update(encrypted=False)
+    answer = ask("GET", query).json()
+
+    assert (refused["code"], "order.close are encrypted" in refused["detail"]) == ("encrypted", True)
+    assert [job["biz_id"] for job in answer["results"]] == ["plain"]
+    assert (answer["looked_at"], answer["encrypted"]) == (2, 1)
+    assert {job["biz_id"]: job["body"] for job in ask("GET", "/jobs").json()["results"]} == {
+        "plain": "A-1",
+        "encrypted": "A-1",
+    }
+
+
+def test_a_job_that_no_key_opens_is_listed_without_what_it_carries(ask: Ask, biz_type: BizType, settings: Any) -> None:
+    BizType.objects.update(encrypted=True)
+    job_id = create("order.close", delay=60, body="A-1", request={"timeout_seconds": 1}).job_id
+    settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": [Fernet.generate_key().decode()]}
+
+    (job,) = ask("GET", "/jobs").json()["results"]
+
+    assert (job["body"], job["request"], job["last_error"]) == (None, None, UNREADABLE)
+    assert ask("GET", f"/jobs/{job_id}").json()["last_error"] == UNREADABLE
+    refused = problem(ask("PATCH", f"/jobs/{job_id}", {"request": {"timeout_seconds": 2}}), 409)
+    assert refused["code"] == "secrets_unreadable"
 
 
 @pytest.mark.parametrize(
