@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Literal, TypedDict
 
 Scope = Literal[
-    "jobs:read", "jobs:write", "jobs:act", "jobs:export", "jobs:pull",
+    "jobs:read", "jobs:write", "jobs:act", "jobs:export", "jobs:body", "jobs:pull",
     "biz-types:read", "biz-types:write", "keys", "stats",
 ]  # fmt: skip
 
@@ -50,6 +50,15 @@ class ApiKey:
     last_used_at: Annotated[datetime | None, "To the minute."]
     last_used_from: Annotated[str | None, "The address of the last use."]
     version: Annotated[int, "Grows with each change."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnKey:
+    """Who asks, and what they may do."""
+
+    name: Annotated[str, "Of the key, or of the person."]
+    scopes: Annotated[Sequence[Scope], "What it may do."]
+    biz_types: Annotated[Sequence[str] | None, "Only these. None: all of its tenant."]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ HOMES: dict[str, tuple[str, str]] = {
     "issues": ("delayhub.cli.stats_commands:issues", "the dead jobs, grouped by what happened"),
     "forecast": ("delayhub.cli.stats_commands:forecast", "when waiting jobs are done, and what comes"),
     "audit": ("delayhub.cli.stats_commands:audit", "who did what"),
+    "mcp": ("delayhub.cli.mcp_command:mcp_command", "let agents use a site, as far as a key allows"),
     "profiles": ("delayhub.cli.profile_commands:profiles", "sites and their keys, for this user"),
     "completion": ("delayhub.cli.commands:completion", "completion of commands for your shell"),
     "up": ("delayhub.cli.local_commands:up_command", "start a whole site on this machine, until Ctrl-C"),

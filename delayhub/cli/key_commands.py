@@ -22,7 +22,7 @@ ONCE = "This is the key. It is shown this once; keep it where other secrets are.
 
 @click.group(cls=SiteGroup)
 def keys() -> None:
-    """API keys: issue, limit, rotate and revoke them. It takes a key with the scope `keys`."""
+    """API keys: issue, limit, rotate and revoke them. All but `own` takes a key with the scope `keys`."""
 
 
 @keys.command(name="list")
@@ -32,6 +32,15 @@ def keys() -> None:
 def list_(session: Session, /, name: str | None, enabled: bool | None) -> None:
     """List the keys, the newest first."""
     session.out.several(session.api.keys.list(name=name, enabled=enabled), COLUMNS, _row, none="No key matches.")
+
+
+@keys.command()
+@click.pass_obj
+def own(session: Session) -> None:
+    """Show what the key in use may do."""
+    found = session.api.keys.own()
+    biz_types = "all" if found.biz_types is None else ", ".join(found.biz_types)
+    session.out.one(found, [("name", found.name), ("scopes", ", ".join(found.scopes)), ("biz types", biz_types)])
 
 
 @keys.command()

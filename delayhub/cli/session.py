@@ -53,6 +53,16 @@ class Session:
         A profile that is named comes first, then the environment, then the profile in use. A key of a profile goes to
         no other address, unless both are named.
         """
+        url, key = self._found()
+        if not key:
+            raise NotConfigured(f"no API key for {url}: set {KEY_VARIABLE}, or name a profile by --profile")
+        return url, key
+
+    def site(self) -> str:
+        """The site's address, for what is given the keys of others. Raises NotConfigured or ProfileError."""
+        return self._found()[0]
+
+    def _found(self) -> tuple[str, str]:
         url, key = os.environ.get(URL_VARIABLE, ""), os.environ.get(KEY_VARIABLE, "")
         if self.profile is not None:
             chosen = self._profile(self.profile)
@@ -63,8 +73,6 @@ class Session:
         url = self.url or url
         if not url:
             raise NotConfigured(f"{KEY_VARIABLE} is set, but not {URL_VARIABLE}")
-        if not key:
-            raise NotConfigured(f"no API key for {url}: set {KEY_VARIABLE}, or name a profile by --profile")
         return url, key
 
     def _profile(self, name: str | None) -> profiles.Profile:

@@ -44,7 +44,7 @@ from delayhub.api_models.jobs import (
     Plan,
     Resolution,
 )
-from delayhub.api_models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, Scope
+from delayhub.api_models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, OwnKey, Scope
 from delayhub.api_models.operations import (
     JobFilter,
     Operation,
@@ -182,6 +182,7 @@ __all__ = [
     "OperationState",
     "OperationVerb",
     "Overlap",
+    "OwnKey",
     "OwnRequest",
     "PausedFlowKey",
     "Peak",

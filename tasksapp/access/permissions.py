@@ -36,6 +36,7 @@ SCOPES = {
     Scope.JOBS_WRITE: ("tasksapp.add_job", VERBS["reschedule"], VERBS["cancel"]),
     Scope.JOBS_ACT: tuple(permission for permission in VERBS.values() if permission != PAUSE_SERIES),
     Scope.JOBS_EXPORT: ("tasksapp.view_job", EXPORT, VIEW_BODY),
+    Scope.JOBS_BODY: (VIEW_BODY,),
     # A puller sees bodies, and ends jobs for good.
     Scope.JOBS_PULL: (VERBS["run_now"], VERBS["drop"], VIEW_BODY),
     Scope.BIZ_TYPES_READ: ("tasksapp.view_biztype",),

@@ -39,6 +39,7 @@ operations = [
     path("v1/resolve", PlanViews.as_view({"post": "resolve"}), name="resolve"),
     path("v1/resolve/lift", PlanViews.as_view({"post": "lift"}), name="lift"),
     path("v1/biz-type-definitions", DefinitionViews.as_view({"get": "export", "put": "replace"}), name="definitions"),
+    path("v1/key", KeyViews.as_view({"get": "own"}), name="own-key"),
     path("v1/stats", StatsViews.as_view({"get": "counts"}), name="stats"),
     path("v1/stats/series", StatsViews.as_view({"get": "series"}), name="stats-series"),
     path("v1/forecast", StatsViews.as_view({"get": "peaks"}), name="forecast"),

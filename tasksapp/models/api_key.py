@@ -17,6 +17,7 @@ class Scope(models.TextChoices):
     JOBS_WRITE = "jobs:write", _("create, change and cancel jobs")
     JOBS_ACT = "jobs:act", _("run now, redrive and drop jobs, and start operations")
     JOBS_EXPORT = "jobs:export", _("export jobs with their bodies")
+    JOBS_BODY = "jobs:body", _("show agents bodies and answers of receivers")
     JOBS_PULL = "jobs:pull", _("claim jobs that are pulled, and say what became of them")
     BIZ_TYPES_READ = "biz-types:read", _("read biz types")
     BIZ_TYPES_WRITE = "biz-types:write", _("add, change, pause and test biz types")

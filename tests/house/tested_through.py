@@ -55,6 +55,13 @@ TESTED_THROUGH = {
         "such columns are looked into and read there",
     ),
     "tasksapp/models/job_keys.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
+    **{
+        f"delayhub/{module}.py": (
+            "tests/integration/delayhub/agents/test_server.py",
+            "a client of the official SDK calls each tool, over both transports",
+        )
+        for module in ("agents/http", "agents/tools", "cli/mcp_command")
+    },
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),
     "tasksapp/api/claims/representation.py": (

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Unpack
 
-from delayhub.api_models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, Scope
+from delayhub.api_models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, OwnKey, Scope
 from delayhub.client.asynchronous.connection import AsyncConnection
 from delayhub.client.request import Request, given, parameters, plain, read
 
 
 class AsyncKeys:
-    """API keys, which take the scope ``keys``. Every verb raises :class:`delayhub.client.ApiError`."""
+    """API keys, which take the scope ``keys``, but for ``own``. Every verb raises :class:`delayhub.client.ApiError`."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
@@ -26,6 +26,10 @@ class AsyncKeys:
             fields: who answers for it, its biz types and its end.
         """
         return await self._connection.post(NewApiKey, "/keys", name=name, scopes=scopes, **fields)
+
+    async def own(self) -> OwnKey:
+        """What the key of this client may do. It takes no scope."""
+        return await self._connection.one(OwnKey, read("/key"))
 
     async def read(self, key: int) -> ApiKey:
         """The key with that number."""

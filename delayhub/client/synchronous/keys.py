@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Unpack
 
-from delayhub.api_models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, Scope
+from delayhub.api_models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, OwnKey, Scope
 from delayhub.client.request import Request, given, parameters, plain, read
 from delayhub.client.synchronous.connection import Connection
 
 
 class Keys:
-    """API keys, which take the scope ``keys``. Every verb raises :class:`delayhub.client.ApiError`."""
+    """API keys, which take the scope ``keys``, but for ``own``. Every verb raises :class:`delayhub.client.ApiError`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -26,6 +26,10 @@ class Keys:
             fields: who answers for it, its biz types and its end.
         """
         return self._connection.post(NewApiKey, "/keys", name=name, scopes=scopes, **fields)
+
+    def own(self) -> OwnKey:
+        """What the key of this client may do. It takes no scope."""
+        return self._connection.one(OwnKey, read("/key"))
 
     def read(self, key: int) -> ApiKey:
         """The key with that number."""

@@ -21,7 +21,7 @@ from tasksapp.models.api_key import Scope
 
 def endpoint(
     summary: str,
-    scope: Scope,
+    scope: Scope | None,
     *,
     get: str | None = None,
     post: str | None = None,
@@ -37,7 +37,7 @@ def endpoint(
 
     Args:
         summary: a verb and a resource, by which OpenAPI and made clients name it: "Cancel a job".
-        scope: what a caller needs.
+        scope: what a caller needs; ``ANY_SCOPE`` for a key, whatever it may do.
         get, post, put: its address below that of the resource, where REST framework does not know it by its name.
         detail: whether that is the address of one resource, not of all.
         options: attributes of the view set that are others at that address.

@@ -52,3 +52,6 @@ ApiKeySerializer = serializer_of(answers.ApiKey, example=_EXAMPLE)
 NewApiKeySerializer = serializer_of(
     answers.NewApiKey, example={**_EXAMPLE, "key": "dh_V1StGXR8Z5jdHi6BmyTVbQ2kNqPw3xLcRfEoUaYs0gM"}
 )
+OwnKeySerializer = serializer_of(
+    answers.OwnKey, example={"name": "checkout", "scopes": ["jobs:read", "jobs:write"], "biz_types": ["order.close"]}
+)

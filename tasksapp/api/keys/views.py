@@ -12,16 +12,19 @@ from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delayhub.api_models.keys import OwnKey
 from tasksapp.access import key_verbs
 from tasksapp.access.key_verbs import OVERLAP
 from tasksapp.access.keys import store_key
 from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.answers import json_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.paging import NewestNumberFirst
-from tasksapp.api.http.parameters import RefusingFilters, TrueOrFalse
+from tasksapp.api.http.parameters import Parameters, RefusingFilters, TrueOrFalse
+from tasksapp.api.http.scopes import ANY_SCOPE
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.jobs.requests import VersionRequestSerializer
-from tasksapp.api.keys.representation import ApiKeySerializer, NewApiKeySerializer, codes_of, key_json
+from tasksapp.api.keys.representation import ApiKeySerializer, NewApiKeySerializer, OwnKeySerializer, codes_of, key_json
 from tasksapp.api.keys.requests import (
     ApiKeyRequestSerializer,
     ChangeApiKeyRequestSerializer,
@@ -33,7 +36,7 @@ from tasksapp.api.keys.requests import (
     visible_keys,
 )
 from tasksapp.errors import StaleKey
-from tasksapp.models import ApiKey
+from tasksapp.models import ApiKey, BizType
 from tasksapp.models.api_key import Scope
 
 ONCE = OpenApiResponse(NewApiKeySerializer, "The key, which no other answer has.")
@@ -67,6 +70,15 @@ class KeyViews(ApiViewSet):
         assert page is not None
         codes = codes_of(page)
         return self.get_paginated_response([key_json(key, codes=codes) for key in page])
+
+    @endpoint("Read your own API key", ANY_SCOPE, gives=OwnKeySerializer)
+    def own(self, request: Request) -> Response:
+        """What the key of the request may do, or the person."""
+        Parameters(request, ())
+        caller: Any = request.user
+        ids = caller.biz_type_ids
+        codes = None if ids is None else sorted(BizType.objects.filter(id__in=ids).values_list("code", flat=True))
+        return Response(json_of(OwnKey, caller, scopes=sorted(caller.scopes), biz_types=codes))
 
     @endpoint("Read an API key", Scope.KEYS)
     def retrieve(self, request: Request, pk: str) -> Response:

@@ -84,7 +84,7 @@ class Entry:
     """What an operation takes.
 
     Args:
-        scope: the one scope that lets a caller do it.
+        scope: the one scope that lets a caller do it; None: a key without any may.
         body: the JSON of a valid request about a place.
         status: of the job that the address names.
         operation: the state of the operation that the address names.
@@ -94,7 +94,7 @@ class Entry:
         headers: what the request needs.
     """
 
-    scope: Scope
+    scope: Scope | None
     body: Callable[[Place], Any] | None = None
     status: str = "pending"
     operation: str = "planned"
@@ -248,6 +248,7 @@ TABLE: dict[tuple[str, str], Entry] = {
         scope=KEYS, body=lambda place: {"name": "new", "scopes": ["keys"], "biz_types": [place.code]},
         unseen=400, done=201,
     ),
+    ("GET", "/v1/key"): Entry(scope=None, unseen=LEFT_OUT),
     ("GET", "/v1/keys/{id}"): Entry(scope=KEYS),
     ("PATCH", "/v1/keys/{id}"): Entry(scope=KEYS, body=lambda _: {"enabled": False}),
     ("POST", "/v1/keys/{id}/rotate"): Entry(scope=KEYS, body=_nothing),

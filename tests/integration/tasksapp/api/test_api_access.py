@@ -89,6 +89,8 @@ def rows() -> list[Any]:
 
 
 each_operation = pytest.mark.parametrize(("method", "template"), list(TABLE))
+each_with_scope = pytest.mark.parametrize(("method", "template"), [name for name in TABLE if TABLE[name].scope])
+each_without = pytest.mark.parametrize(("method", "template"), [name for name in TABLE if not TABLE[name].scope])
 
 
 def test_every_operation_of_the_schema_is_in_the_table_with_its_scope() -> None:
@@ -100,7 +102,16 @@ def test_every_operation_of_the_schema_is_in_the_table_with_its_scope() -> None:
         assert named in {None, TABLE[name].scope}, name
 
 
-@each_operation
+@each_without
+def test_an_operation_without_a_scope_takes_a_key(ask_as: AskAs, mine: Place, method: str, template: str) -> None:
+    key = issue_key("caller", scopes=[]).key
+
+    assert ask_as(key, mine).status_code == 200
+    ApiKey.objects.filter(name="caller").update(enabled=False)
+    assert ask_as(key, mine).status_code == 401
+
+
+@each_with_scope
 def test_an_operation_takes_its_scope_and_no_other_does(ask_as: AskAs, mine: Place, method: str, template: str) -> None:
     key, entry = issue_key("caller").key, TABLE[method, template]
     before = rows()

@@ -89,6 +89,7 @@ OPERATIONS = [
     ("GET", "/v1/stats/series"),
     ("GET", "/v1/biz-type-definitions"),
     ("PUT", "/v1/biz-type-definitions"),
+    ("GET", "/v1/key"),
     ("GET", "/v1/keys"),
     ("POST", "/v1/keys"),
     ("GET", "/v1/keys/{id}"),

@@ -22,7 +22,8 @@ OPERATION_IDS = """
     list_dead_jobs list_flow_keys list_issues list_job_attempts list_jobs list_key_pairs list_operations list_peaks
     list_series make_key_pair pace_operation pause_biz_type pause_flow_key pause_series plan_backfill plan_operation
     plan_rest_of_operation preview_schedule read_api_key read_biz_type read_delivery_health read_job
-    read_job_by_business_key read_operation read_series read_stats_series redrive_job redrive_job_by_business_key
+    read_job_by_business_key read_operation read_series read_stats_series read_your_own_api_key redrive_job
+    redrive_job_by_business_key
     release_claim resolve_business_key resume_biz_type resume_flow_key resume_series retire_key_pairs revoke_api_key
     rotate_api_key rotate_signing_secret run_job_again run_job_now run_job_now_by_business_key send_test_call
     set_client_certificate set_credentials start_operation stop_operation stop_signing_callbacks trigger_series
@@ -38,7 +39,8 @@ SCHEMAS = """
     FailClaimRequest FlowKey FlowKeys Guarantee Health HealthState ImportAction ImportBizTypesRequest Issue
     Issues Job JobFilter JobNumbers JobPage JobRequest JobSeries JobSeriesPage JobStatus KeyPairs LiftRequest
     LiftedResolve LimitedBy MakeKeyPairRequest Method NewApiKey OneLive Operation OperationPage OperationRequest
-    OperationState OperationVerb Ordered Overlap OwnRequest PaceOperationRequest PauseBizTypeRequest PauseFlowKeyRequest
+    OperationState OperationVerb Ordered Overlap OwnKey OwnRequest PaceOperationRequest PauseBizTypeRequest
+    PauseFlowKeyRequest
     PausedFlowKey Peak Peaks Plan PlanRequest PlanRestRequest PlannedJob PreviewScheduleRequest Problem
     Quota QuotaUse ReasonRequest ReceivedAnswer RedriveJobRequest ReleaseClaimRequest Resolution ResolveRequest
     ResumeBizTypeRequest ResumeFlowKeyRequest RotateApiKeyRequest RotateSecretRequest RotatedSecret
