@@ -93,8 +93,8 @@ CALLERS = (
     CodeMutant(
         "a resolve lays no tombstone",
         _RESOLVING,
-        "if lay_tombstones(untils,",
-        "if (lambda *_, **__: False)(untils,",
+        "is_first = lay_tombstones(untils,",
+        "is_first = (lambda *_, **__: False)(untils,",
     ),
     CodeMutant(
         "a resolve leaves what waits",
