@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+import redis
 
 from delayhub.clock import Clock
 from delayhub.engine.keys import QueueKeys
+from delayhub.errors import OptionError
 from tasksapp.delivery.access_token import AccessToken, Grant, NoToken
 from tasksapp.models.encrypted_text import SecretUnreadable, open_sealed, seal
-from tasksapp.timers.lanes import brisk_lane, tried
+from tasksapp.timers.lanes import patient_lane
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+#: After Redis did not answer, it is not asked for so long.
+SILENT_SECONDS = 5.0
 
 
 class RedisTokenShare:
@@ -22,10 +35,11 @@ class RedisTokenShare:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._silent_until = 0.0
 
     def look(self, grant: Grant) -> AccessToken | NoToken | None:
         """What a process has left for that very grant; None for nothing."""
-        sealed = tried(lambda: brisk_lane(grant.lane).client.get(_keys(grant).access_token), action="token")
+        sealed = self._tried(lambda: patient_lane(grant.lane).client.get(_keys(grant).access_token))
         if not isinstance(sealed, bytes | str):
             return None
         try:
@@ -40,24 +54,39 @@ class RedisTokenShare:
         """Whether this process asks; the lock goes by itself if it dies meanwhile."""
 
         def take() -> bool:
-            lane, key = brisk_lane(grant.lane), _keys(grant).token_lock
+            lane, key = patient_lane(grant.lane), _keys(grant).token_lock
             return bool(lane.client.set(key, "1", nx=True, px=round(seconds * 1000)))
 
-        return tried(take, action="token") is not False
+        return self._tried(take) is not False
 
     def leave(self, grant: Grant, found: AccessToken | NoToken | None) -> None:
         """Leaves it until its end, and frees the lock."""
 
         def put() -> bool:
             keys = _keys(grant)
-            with brisk_lane(grant.lane).client.pipeline(transaction=False) as pipeline:
+            with patient_lane(grant.lane).client.pipeline(transaction=False) as pipeline:
                 if found is not None:
                     pipeline.set(keys.access_token, self._sealed(grant, found), px=self._life_ms(found))
                 pipeline.delete(keys.token_lock)
                 pipeline.execute()
             return True
 
-        tried(put, action="token")
+        self._tried(put)
+
+    def _tried(self, call: Callable[[], T]) -> T | None:
+        """What the call gives back; None where Redis does not answer, or did not a moment ago.
+
+        It waits longer than what arms timers, and does not rest with that: of many processes on a busy machine some
+        would take Redis to be away, and ask for tokens of their own.
+        """
+        if self._clock.monotonic() < self._silent_until:
+            return None
+        try:
+            return call()
+        except (redis.RedisError, OSError, OptionError) as error:
+            self._silent_until = self._clock.monotonic() + SILENT_SECONDS
+            logger.warning("access tokens are not shared now: %s", error, extra={"action": "token"})
+            return None
 
     def _sealed(self, grant: Grant, found: AccessToken | NoToken) -> str:
         kept = found._asdict() if isinstance(found, AccessToken) else vars(found)
@@ -69,4 +98,4 @@ class RedisTokenShare:
 
 
 def _keys(grant: Grant) -> QueueKeys:
-    return brisk_lane(grant.lane).keys.queue(grant.queue)
+    return patient_lane(grant.lane).keys.queue(grant.queue)
