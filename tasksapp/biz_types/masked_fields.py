@@ -35,6 +35,10 @@ _POINTER = re.compile(r"(?:/(?:[^/~\x00-\x1f]|~[01])*)*")
 #: The parts of JSON; what stands between them are blanks.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.0-9A-Za-z]+|[{}\[\],:]')
 _LETTER = "[^\\W_]"
+#: Signs that Python's quote, encodeURIComponent and encodeURI leave as they are.
+_IN_URLS = ("/", "", "!'()*", "!'()*;/?:@&=+$,#")
+#: Signs that writers of JSON escape, for the sake of HTML: those of Go and Ruby, Java, and .NET.
+_IN_JSON = [str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in signs}) for signs in ("<>&", "<>&'=", "<>&'+")]
 Hide = Callable[[str], str]
 
 
@@ -170,7 +174,8 @@ class _Hiding:
     def _in_json(self, found: re.Match[str]) -> str:
         written = found[0]
         if written[0] != '"':
-            return json.dumps(self._masks[written]) if written in self._masks else written
+            mask = self._masks.get(written.lower())
+            return written if mask is None else json.dumps(mask)
         text = _read(written)
         hidden = self._pattern.sub(self._mask, text)
         return written if hidden == text else json.dumps(hidden)
@@ -216,11 +221,14 @@ def _forms(written: str) -> Iterator[str]:
     yield value
     if written[0] == '"':
         in_json = {written[1:-1], json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+        in_json |= {form.translate(signs) for signs in _IN_JSON for form in in_json}
         in_json |= {json.dumps(form)[1:-1] for form in in_json}  # in a string of a JSON
         yield from (*in_json, *(form.replace("/", "\\/") for form in in_json))
-        yield from (repr(value)[1:-1], html.escape(value))
+        in_html = html.escape(value)
+        yield from (repr(value)[1:-1], in_html, in_html.replace("&#x27;", "&#39;"), html.escape(value, quote=False))
+        yield in_html.replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
         sent = value.encode(errors="surrogatepass")
-        yield from (quote(sent), quote(sent, safe=""), quote_plus(sent))
+        yield from (*(quote(sent, safe=signs) for signs in _IN_URLS), quote_plus(sent), quote_plus(sent, safe="*"))
     elif len(written) < 40:  # Python refuses to read very long ones
         yield repr(json.loads(written))
 

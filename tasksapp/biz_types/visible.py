@@ -25,7 +25,7 @@ class Reach(NamedTuple):
         tenant_id: its tenant.
         biz_type_ids: only these biz types of the tenant; None for all of them.
         while_moving: whether it may give jobs to biz types that are being moved, as what still runs there may; it
-            takes the place of what has ended, so no quota refuses it.
+            takes the place of what has ended, so no quota refuses it, and carries on masks that stand in its body.
     """
 
     tenant_id: int = DEFAULT_TENANT

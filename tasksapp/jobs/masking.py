@@ -81,12 +81,12 @@ def passed_on(
         to: that of the job that follows; None where there is none.
         within: the pointer to where the body will stand in that of the job that follows.
     """
+    if raw is not None:
+        return _NO_FIELDS
     open_to_all = not_masked_by(biz_type.masked_fields, [] if to is None else to.masked_fields, within=within)
     if not open_to_all:
         return None
-    return (
-        _NO_FIELDS if raw is not None else Masks(biz_type, made_at=_made_at(job_id), pointers=open_to_all).shown(body)
-    )
+    return Masks(biz_type, made_at=_made_at(job_id), pointers=open_to_all).shown(body)
 
 
 def hidden_by(job: RunningJob, *, using: str) -> Hide | None:

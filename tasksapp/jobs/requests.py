@@ -236,14 +236,16 @@ def checked(
     full = None if reach.while_moving else next((no_more_jobs(biz_type.tenant) for biz_type in known.values()), None)
     for job_id, request in zip(new_job_ids(len(requests)), requests, strict=True):
         try:
-            accepted = _accepted(job_id, request, known, now=now)
+            accepted = _accepted(job_id, request, known, now=now, follows=reach.while_moving)
             outcomes.append(accepted if full is None else Rejected(full))
         except InvalidJob as error:
             outcomes.append(Rejected(error))
     return Checked(outcomes, _admit(outcomes) if is_limited else ())
 
 
-def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now: datetime) -> Accepted:
+def _accepted(
+    job_id: UUID, request: JobRequest, known: dict[str, BizType], *, now: datetime, follows: bool
+) -> Accepted:
     biz_type = known.get(request.biz_type) if isinstance(request.biz_type, str) else None
     if biz_type is None:
         RULES["biz_type"](request.biz_type)
@@ -258,7 +260,7 @@ def _accepted(job_id: UUID, request: JobRequest, known: dict[str, BizType], *, n
     row = NewJob(job_id, biz_type.id, due, priority, None, biz_id, body, *_STORED)
     if _seldom(request) != _UNSET:
         row, max_wait = _with_seldom(row, request, biz_type, now=now)
-    if biz_type.masked_fields:
+    if biz_type.masked_fields and not follows:  # what follows carries the masks that it was given
         refuse_masks(biz_type, body=row.body, raw=row.raw)
     return Accepted(row, biz_type, None if key is None else _key(key), request, max_wait)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -30,7 +31,7 @@ from tasksapp.sql.finished import Finished, Tried
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.biz_type_report import task_refusal
-from tasksapp.workers.kept_text import after_end, kept_text
+from tasksapp.workers.kept_text import Kept, after_end, kept_text
 from tasksapp.workers.lease_keeper import LeaseKeeper
 from tasksapp.workers.traced_attempts import traced_call
 
@@ -162,19 +163,22 @@ class TaskRunner:
         if completed.runs_again:
             return Again(completed.finished.next_run_at or job.row.next_run_at, shown or _cause(error))
         if (after := after_end(result, error)) is not None:
-            after(error)
+            after(shown or error)
         return Done(result) if error is None else Failed(shown or _cause(error) or error)
 
 
 def _called(call: Call, job_call: JobCall, hide: Hide | None) -> Any:
     try:
-        return call(job_call)
+        result = call(job_call)
+        # What is kept with the attempt Celery logs, too.
+        return replace(result, text=hide(result.text)) if hide and isinstance(result, Kept) else result
     except Ignore:
         return None  # the task asks Celery to record nothing; the job has succeeded
     except Exception as error:
         if hide is None:
             raise
-        told = "".join(traceback.format_exception(error))
+        # Beside its text its arguments, which Celery's results keep.
+        told = "".join(traceback.format_exception(error)) + repr((error.args, getattr(_cause(error), "args", ())))
         if hide(told) == told:
             raise
         raise MaskedError(_error_text(error, hide), error) from None

@@ -11,13 +11,17 @@ from celery import Celery, shared_task
 from celery.exceptions import Retry
 from django.utils import timezone
 
+from delayhub.testing import run_due_jobs
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.masking import as_shown
-from tasksapp.models import Attempt, AuditEntry, Job, Status
+from tasksapp.models import Attempt, AuditEntry, BizType, Job, Status
+from tasksapp.testing import WithoutTimers
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver, echo
+from tests.integration.tasksapp.task_backends.framework import TASKS
+from tests.integration.tasksapp.task_backends.shop_tasks import fails_of, gives_back
 from tests.planted_secrets import columns_with, marker
 from tests.task_messages import call_run_task
 from tests.tracing import tracing_on
@@ -32,6 +36,16 @@ seen: list[str] = []
 def task(card: str) -> None:
     seen.append(card)
     raise ValueError(f"bad card {card}") from KeyError(card)
+
+
+class Silent(Exception):
+    def __str__(self) -> str:
+        return "no"
+
+
+@shared_task(name="tests.masked.silent")
+def silent(card: str) -> None:
+    raise Silent(card)
 
 
 @pytest.fixture
@@ -133,3 +147,65 @@ def test_exact_bytes_have_no_fields_to_mask(make_biz_type: MakeBizType) -> None:
     with pytest.raises(InvalidJob, match="masked fields"):
         jobs.edit(job_id, raw=b"x")
     assert as_shown(Job.objects.select_related("biz_type").get()).body == '"[masked]"'
+
+
+def test_a_mask_that_is_handed_on_stops_no_follow_up(make_biz_type: MakeBizType, fire: Fire, card: str) -> None:
+    with Receiver(answer=echo) as receiver:
+        make_biz_type("a", url=receiver.url(), max_attempts=1, on_dead="b", masked_fields=["/card"])
+        make_biz_type("b", url=receiver.url(), max_attempts=1, on_dead="c")
+        make_biz_type("c", masked_fields=["/body/body/card"])
+        # It masks fewer places than the first: what it leaves open comes masked, also where it masks itself.
+        make_biz_type("wide", url=receiver.url(), max_attempts=1, on_dead="narrow", masked_fields=["/*/number"])
+        make_biz_type("narrow", masked_fields=["/body/card/number"])
+        jobs.create("a", body={"card": card})
+        jobs.create("wide", body={"card": {"number": card}})
+        fire()
+        fire()
+
+    bodies = dict(Job.objects.values_list("biz_type__code", "body"))
+    assert bodies.keys() == {"a", "b", "c", "wide", "narrow"}
+    assert all(_SHOWN.search(bodies[code]) and card not in bodies[code] for code in ("b", "c", "narrow"))
+
+
+def test_exact_bytes_are_not_handed_on(make_biz_type: MakeBizType, fire: Fire, card: str) -> None:
+    with Receiver(answer=echo) as receiver:
+        biz_type = make_biz_type("order.close", url=receiver.url(), max_attempts=1, on_dead="order.dead")
+        make_biz_type("order.dead", masked_fields=["/body/card"])
+        jobs.create("order.close", raw=f'{{"card": "{card}"}}'.encode())
+        biz_type.masked_fields = ["/card"]
+        biz_type.save()
+        fire()
+
+    following = json.loads(Job.objects.get(biz_type__code="order.dead").body)
+    assert (following["body"], following.keys()) == ("[masked]", {"follows", "body"})
+
+
+def test_what_a_task_of_django_keeps_is_masked_for_celery_and_for_the_frameworks_log(
+    make_biz_type: MakeBizType, card: str, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.TASKS = TASKS
+    code, pointer = "django-tasks.default", "/kwargs/kwargs/card"
+    gives_back.enqueue(card=card)
+    BizType.objects.filter(code=code).update(masked_fields=[pointer])
+    with WithoutTimers():
+        (ran,) = run_due_jobs()
+        fails_of.enqueue(card=card)
+        (failed,) = run_due_jobs()
+        Job.objects.filter(status=Status.PENDING).update(next_run_at=timezone.now())
+        (dead,) = run_due_jobs()
+
+    assert [one.job.status for one in (ran, failed, dead)] == ["succeeded", "pending", "dead"]
+    assert _SHOWN.search(ran.result.text)
+    assert "state=FAILED" in caplog.text
+    assert card not in f"{ran.result!r} {failed.error!r} {dead.error!r} {caplog.text}"
+    assert columns_with(card) == {"Job.body"}
+
+
+def test_what_an_exception_does_not_say_but_has_is_masked_too(make_biz_type: MakeBizType, card: str) -> None:
+    make_biz_type("shop.pay", target="celery", task_name="tests.masked.silent", masked_fields=["/card"], max_attempts=1)
+    job_id = jobs.create("shop.pay", body={"card": card}).job_id
+
+    with pytest.raises(Exception, match="Silent: no") as failed:
+        call_run_task(job_id, "tests.masked.silent")
+
+    assert card not in repr(failed.value)

@@ -23,6 +23,16 @@ def fails() -> None:
 
 
 @task
+def gives_back(*, card: str) -> dict[str, str]:
+    return {"card": card}
+
+
+@task
+def fails_of(*, card: str) -> None:
+    raise OutOfStock(f"no {card}")
+
+
+@task
 async def later(number: int) -> int:
     return number * 2
 

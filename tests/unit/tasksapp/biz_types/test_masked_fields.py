@@ -171,9 +171,22 @@ NAME = 'Jérôme "Jo" O\'Brien & <Sons>/1'
         NAME, NAME.upper(), json.dumps(NAME), json.dumps(NAME, ensure_ascii=False),
         json.dumps(NAME).replace("/", "\\/"),
         repr(NAME), repr(KeyError(NAME)), quote(NAME), quote(NAME, safe=""), quote_plus(NAME), html.escape(NAME),
+        # as markupsafe and most of PHP, as Go, and where no attribute is written
+        html.escape(NAME).replace("&#x27;", "&#39;"),
+        html.escape(NAME).replace("&#x27;", "&#39;").replace("&quot;", "&#34;"), html.escape(NAME, quote=False),
+        # encodeURIComponent, encodeURI, a browser's form
+        quote(NAME, safe="!'()*"), quote(NAME, safe="!'()*;/?:@&=+$,#"), quote_plus(NAME, safe="*"),
+        # JSON that was cut, or stands in another text, as Go and Ruby, Java and .NET write it
+        json.dumps(NAME).translate(str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})),
+        json.dumps(NAME, ensure_ascii=False).translate(
+            str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "'": "\\u0027", "=": "\\u003d"})
+        ),
+        json.dumps(NAME).translate(
+            str.maketrans({"<": "\\u003C", ">": "\\u003E", "&": "\\u0026", "'": "\\u0027", "+": "\\u002B"})
+        ),
         json.dumps({"echo": {"name": NAME}}), json.dumps(json.dumps({"echo": NAME})), f"x{NAME}x",
     ],
-    ids=range(14),
+    ids=range(23),
 )  # fmt: skip
 def test_a_value_is_hidden_however_a_text_writes_it(written: str) -> None:
     text = hidden(f"no such customer: {written}.", NAME) if written[0] != "{" else hidden(written, NAME)
@@ -188,6 +201,7 @@ def test_a_value_is_hidden_however_a_text_writes_it(written: str) -> None:
         (123, "pin 123 of 41236, 123.", "pin [masked] of 41236, [masked]."),
         ("123", "cvv=123_4", "cvv=[masked]_4"),
         (1e2, "100.0 1e2", "[masked] 1e2"),
+        (1e22, '{"n": 1E+22}', '{"n": "[masked]"}'),
         # these would make every text unreadable, and tell nothing
         (True, "true", "true"),
         (None, "null", "null"),
