@@ -194,22 +194,19 @@ def _add(step: _Step, series: Series, biz_type: BizType, *, now: datetime, most:
 
 def _after(ended: Outage, step: _Step, series: Series, biz_type: BizType, *, now: datetime, using: str) -> int:
     """Deletes or moves the occurrences that the outage made late and no worker has taken; how many it deletes."""
-    late = unclaimed([series.pk], using=using).filter(occurrence_at__lte=now, next_run_at__lte=now)
-    if ended.since is not None:
-        late = late.filter(due_at__gte=ended.since)
+    late = unclaimed([series.pk], using=using)
+    late = late.filter(occurrence_at__lte=now, next_run_at__lte=now, due_at__gte=ended.since)
     lane, queue = biz_type.timer_lane, biz_type.queue
     gone: Sequence[Touched] = ()
-    kept: Sequence[Touched] = ()
     if ended.drops_before is not None:
         # What an operation made is what a person asked for, whatever the outage.
         gone = delete_unclaimed(late.filter(occurrence_at__lt=ended.drops_before, operation_id=None))
         step.gone += [Timer(lane, queue, one.id, now, one.priority, one.flow_key) for one in gone]
-    if ended.since is not None:
-        # Due now, as those that were not made yet, so that no rule about lateness ends them.
-        kept = redate_unclaimed(late, now=now)
-        # Of those in order only the first of a key needs a timer: it gets one when the key wakes.
-        free = kept if not biz_type.is_ordered else [one for one in kept if one.place is None]
-        step.moved += [Timer(lane, queue, one.id, now, one.priority, one.flow_key) for one in free]
+    # Due now, as those that were not made yet, so that no rule about lateness ends them.
+    kept = redate_unclaimed(late, now=now)
+    # Of those in order only the first of a key needs a timer: it gets one when the key wakes.
+    free = kept if not biz_type.is_ordered else [one for one in kept if one.place is None]
+    step.moved += [Timer(lane, queue, one.id, now, one.priority, one.flow_key) for one in free]
     if biz_type.is_ordered:
         step.woken |= {(biz_type.pk, one.flow_key) for one in (*gone, *kept) if one.place is not None}
     return len(gone)

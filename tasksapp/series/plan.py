@@ -67,12 +67,12 @@ class Outage(NamedTuple):
     """A time without workers that has ended, as a series sees it.
 
     Args:
-        since: occurrences that were due from then on were made late by it; None: all that are late.
+        since: occurrences that were due from then on were made late by it.
         drops_before: of those, the ones before that moment are not run any more: a later one takes their place, or
             none. None: all are run.
     """
 
-    since: datetime | None
+    since: datetime
     drops_before: datetime | None
 
 
@@ -85,15 +85,16 @@ def outage(series: Series, *, now: datetime) -> Outage | None:
     first = series.next_occurrence_at
     if not seen_late and (first is None or first >= now - MISSED):
         return None
-    # Those that were due before had a worker, and are late since their biz type was paused or has a limit.
-    since = series.make_at - AHEAD if seen_late and series.make_at is not None else None
+    # Those that were due before had a worker, and are late since their biz type was paused or has a limit. One that was
+    # looked at all the while, and whose tenant got no more jobs, has none of later: they were not made.
+    since = series.make_at - AHEAD if seen_late else first
     match series.catch_up:
         case Series.CatchUp.NONE:
             return Outage(since, now)
         case Series.CatchUp.LATEST:
             return Outage(since, next(schedule_of(series).before(now + _TICK), None) if first else None)
         case _:
-            return Outage(since, None)
+            return Outage(since, None) if seen_late else None
 
 
 def plan(series: Series, *, now: datetime, most: int = MOST) -> Plan:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from delayhub.engine import TimerLane
 from tasksapp.jobs.creation import create as create_job
 from tasksapp.jobs.editing import edit
-from tasksapp.models import BizType, Job, Series, Status
+from tasksapp.models import BizType, Job, Series, Status, Tenant, TenantCount
 from tasksapp.series.maker import SeriesMaker
 from tasksapp.series.verbs import create
 from tasksapp.sql.claim_jobs import SETTLE_WAIT
@@ -112,6 +112,27 @@ def test_an_outage_moves_none_that_was_late_before(late_is_skipped: BizType, at:
     assert [due[begin + step * HOUR] - begin for step in range(5)] == [
         0 * HOUR, HOUR, 2 * HOUR, 3 * HOUR + 40 * MINUTE, 4 * HOUR
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("catch_up", ["none", "latest"])
+def test_a_quota_that_was_used_up_takes_none_that_was_late_before(
+    biz_type: BizType, at: At, begin: datetime, catch_up: str
+) -> None:
+    series = create("order.close", name="hourly", every=HOUR, anchor=begin, catch_up=catch_up)
+    BizType.objects.update(paused_until=begin + 10 * HOUR)
+    at(begin)
+    before = occurrences(series)
+    Tenant.objects.update(most_pending_jobs=0)
+    nothing = dict.fromkeys(("pending_jobs", "pending_bytes", "series", "biz_types", "api_keys"), 0)
+    TenantCount.objects.create(tenant_id=biz_type.tenant_id, counted_at=begin, **nothing)
+    for moment in (HOUR, 2 * HOUR, 3 * HOUR):
+        assert at(begin + moment) == 0
+    Tenant.objects.update(most_pending_jobs=None)
+
+    at(begin + 3 * HOUR + 20 * SECOND)
+
+    caught = [begin + 3 * HOUR] if catch_up == "latest" else []
+    assert occurrences(series) == [*before, *caught, begin + 4 * HOUR]
 
 
 @pytest.mark.parametrize("catch_up", ["none", "all"])
