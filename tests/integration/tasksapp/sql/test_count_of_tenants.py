@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from delayhub.clock import SystemClock
@@ -47,6 +49,16 @@ def test_the_bytes_of_many_bodies_are_estimated(biz_type: BizType, monkeypatch: 
     # 500 of 4 000, half of 100 and half of 1 000 bytes: the standard error is 5 in 100.
     assert found[0] == 4_000
     assert found[1] == pytest.approx(4_000 * 550, rel=0.25)
+
+
+def test_nobody_waits_to_write_while_jobs_are_looked_at(biz_type: BizType) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        counted(biz_type.tenant_id)
+
+    (looks,) = [
+        one["sql"] for one in captured.captured_queries if "delayhub_job j" in one["sql"] and "chance" in one["sql"]
+    ]
+    assert "INSERT" not in looks
 
 
 def test_a_tenant_that_has_nothing_any_more_is_counted_too(biz_type: BizType) -> None:
