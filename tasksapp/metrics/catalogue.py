@@ -129,7 +129,8 @@ QUOTA_USED = Described(
     "delayhub_quota_used_ratio",
     Kind.GAUGE,
     "How much of its quota a tenant uses, as the loader counted last; 1: it gets no more. Quotas: pending_jobs,"
-    " pending_bytes, series, biz_types, api_keys.",
+    " pending_bytes, series, biz_types, api_keys. Tenants whose biz types are all added up"
+    " have those of which half is used.",
     ("tenant", "quota"),
 )
 BIZ_TYPES = Described("delayhub_biz_types", Kind.GAUGE, "How many biz types there are.")

@@ -47,6 +47,8 @@ DURATION_ENDS = (*range(2, 17), 18, 20)
 _LABELS = {end: str(2**end / 1000) for end in {*LATENESS_ENDS, *DURATION_ENDS}}
 #: Kinds of failure with a series of their own, the most frequent first; tasks may raise any exception.
 MOST_CLASSES = 50
+#: A quota of which so much is used has a series, whoever's it is, so that no tenant fills up unseen.
+NOTED_RATIO = 0.5
 
 
 def job_numbers(series: BizTypeSeries, *, using: str) -> Iterator[Any]:
@@ -76,12 +78,14 @@ def _counts(series: BizTypeSeries, *, using: str) -> Iterator[Any]:
 
 
 def _quotas(series: BizTypeSeries) -> Any:
-    """Of the tenants that have biz types with series of their own."""
+    """Of the tenants that have biz types with series of their own; of all others what has been used by half."""
     family = catalogue.QUOTA_USED.family()
-    for tenant in {biz_type.tenant_id: cast("Tenant", biz_type.tenant) for biz_type in series.named}.values():
+    named = {biz_type.tenant_id for biz_type in series.named}
+    for tenant in {biz_type.tenant_id: cast("Tenant", biz_type.tenant) for biz_type in series.every}.values():
         for use in uses_of(tenant):
-            if use.used is not None:
-                family.add_metric([tenant.code, use.quota.value], use.used / use.limit if use.limit else 1.0)
+            ratio = 0.0 if use.used is None else use.used / use.limit if use.limit else 1.0
+            if use.used is not None and (tenant.pk in named or ratio >= NOTED_RATIO):
+                family.add_metric([tenant.code, use.quota.value], ratio)
     return family
 
 

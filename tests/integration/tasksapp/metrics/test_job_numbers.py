@@ -139,6 +139,19 @@ def test_a_tenant_has_a_series_for_each_quota(biz_type: BizType) -> None:
     assert found["delayhub_quota_used_ratio", "default", "pending_jobs"] == 0
 
 
+def test_a_tenant_whose_biz_types_are_added_up_is_seen_where_it_fills_up(
+    biz_type: BizType, make_biz_type: MakeBizType, settings: Any
+) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "METRICS_BIZ_TYPES": 1}
+    make_biz_type("a", tenant=Tenant.objects.create(code="acme", most_biz_types=2, most_series=2))
+    count_of_tenants(now=timezone.now(), using="default", timeout_seconds=30)
+
+    found = samples(job_numbers(stored_series(), using="default"))
+
+    assert found["delayhub_quota_used_ratio", "acme", "biz_types"] == 0.5
+    assert ("delayhub_quota_used_ratio", "acme", "series") not in found
+
+
 @pytest.mark.parametrize("ends", [LATENESS_ENDS, DURATION_ENDS])
 def test_each_time_is_in_the_first_bucket_that_ends_after_it(ends: tuple[int, ...]) -> None:
     for end in ends:
