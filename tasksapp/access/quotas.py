@@ -62,6 +62,12 @@ def limit_of(tenant: Tenant, quota: Quota) -> int:
     return site if own is None else own
 
 
+def own_limits(tenant: Tenant) -> dict[str, int]:
+    """By the name of the quota, the limits that the tenant's own row names."""
+    limits: dict[str, int | None] = {quota.value: getattr(tenant, f"most_{quota}") for quota in Quota}
+    return {name: limit for name, limit in limits.items() if limit is not None}
+
+
 def uses_of(tenant: Tenant) -> list[Use]:
     """How much of each quota the tenant uses, as the loader counted it last; asks for that where it is not read yet."""
     counted: TenantCount | None = getattr(tenant, "counted", None)

@@ -53,10 +53,11 @@ class Signing(Enum):
         self.renewed, self.ended = renewed, ended
 
 
-def add(biz_type: BizType, *, by: Actor | None = None) -> None:
-    """Stores a new biz type. Raises QuotaUsedUp."""
+def add(biz_type: BizType, *, by: Actor | None = None, within_quota: bool = True) -> None:
+    """Stores a new biz type. Raises QuotaUsedUp, unless it may be beyond the tenant's quota."""
     with transaction.atomic(using=_using(biz_type)):
-        take_one(Quota.BIZ_TYPES, tenant_id=biz_type.tenant_id, using=_using(biz_type))
+        if within_quota:
+            take_one(Quota.BIZ_TYPES, tenant_id=biz_type.tenant_id, using=_using(biz_type))
         biz_type.save()
         after = {field.attname: getattr(biz_type, field.attname) for field in BizType._meta.concrete_fields}
         unset = {field.attname: field.get_default() for field in BizType._meta.concrete_fields}

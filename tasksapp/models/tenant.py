@@ -14,11 +14,13 @@ from tasksapp.models.code import CODE
 #: The id of the tenant that everything belongs to where no other is named. A migration makes it.
 DEFAULT_TENANT = 1
 DEFAULT_CODE = "default"
+#: The greatest limit that a tenant can have.
+MOST_LIMIT = 10**15
 
 
 def _limit(label: Any) -> Any:
     """A column with how much the tenant may have; empty for as much as the option of the site says."""
-    return models.PositiveBigIntegerField(label, null=True, blank=True, validators=[MaxValueValidator(10**15)])
+    return models.PositiveBigIntegerField(label, null=True, blank=True, validators=[MaxValueValidator(MOST_LIMIT)])
 
 
 class Tenant(models.Model):

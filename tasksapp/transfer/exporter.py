@@ -13,6 +13,7 @@ from typing import Any
 from django.db import connections, models, transaction
 from django.utils import timezone
 
+from tasksapp.access.quotas import own_limits
 from tasksapp.models import BizType, Series, Status, Tenant
 from tasksapp.transfer.record import KINDS, Names, record_of
 from tasksapp.transfer.transfer_key import TransferKey
@@ -57,7 +58,7 @@ class Exporter:
         digest = hashlib.sha256()
         head = {
             "kind": "export", "version": VERSION, "tenant": self._tenant.code, "name": self._tenant.name,
-            "at": timezone.now().isoformat(),
+            "quotas": own_limits(self._tenant), "at": timezone.now().isoformat(),
         }  # fmt: skip
         for line in itertools.chain([_line(head)], self._rows_as_lines()):
             digest.update(line.encode())

@@ -170,7 +170,7 @@ class Importer:
         if self._paused:
             given.paused_until, given.paused_by, given.pause_reason = UNTIL_RESUMED, self._by.name, IMPORTED
         if stored is None:
-            verbs.add(given, by=self._by)
+            verbs.add(given, by=self._by, within_quota=False)
         else:
             columns = [column.name for column in KINDS["biz_type"].columns if column.name != "code"]
             given = _with_values_of(stored, given, columns)

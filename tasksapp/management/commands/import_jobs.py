@@ -14,12 +14,14 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import router, transaction
 
 from tasksapp.access.actors import CONSOLE
+from tasksapp.access.quotas import Quota
 from tasksapp.errors import InvalidExport, TenantChanged
 from tasksapp.management.progress import Progress, counted
 from tasksapp.management.transfer_key import add_key, read_key
 from tasksapp.models import Job, Tenant
 from tasksapp.models.code import is_code
 from tasksapp.models.encrypted_text import SecretUnreadable
+from tasksapp.models.tenant import MOST_LIMIT
 from tasksapp.transfer.departure import Departure
 from tasksapp.transfer.export_file import ExportFile
 from tasksapp.transfer.importer import NAMED, Imported, Importer
@@ -98,9 +100,18 @@ def _opened(file: str, stack: ExitStack) -> IO[bytes]:
 def _tenant(code: str, head: dict[str, Any], *, using: str) -> Tenant:
     if not is_code(code):
         raise InvalidExport(f"no tenant can have the code {code!r:.100}")
+    made = {"name": str(head.get("name", "")), **_quotas(head)}
     with transaction.atomic(using=using):
-        tenant, _ = Tenant.objects.using(using).get_or_create(code=code, defaults={"name": str(head.get("name", ""))})
+        tenant, _ = Tenant.objects.using(using).get_or_create(code=code, defaults=made)
     return tenant
+
+
+def _quotas(head: dict[str, Any]) -> dict[str, int]:
+    """The columns of the limits that the tenant had where it was exported; an earlier release wrote none."""
+    limits = head.get("quotas", {})
+    if not isinstance(limits, dict) or not all(type(one) is int and 0 <= one <= MOST_LIMIT for one in limits.values()):
+        raise InvalidExport("the quotas of its tenant are no numbers")
+    return {f"most_{quota}": limits[quota] for quota in Quota if quota in limits}
 
 
 def _in_words(counts: dict[str, int]) -> str:

@@ -300,6 +300,24 @@ def test_a_row_that_cannot_be_is_named(
     assert not Job.objects.exists()
 
 
+def test_no_quota_refuses_what_is_imported(
+    acme: Tenant, make_biz_type: MakeBizType, another_site: Callable[[], None], settings: Any
+) -> None:
+    make_biz_type("order.close", tenant=acme)
+    series.create("order.close", tenant="acme", name="hourly", every=timedelta(hours=1))
+    issue_key("shop", tenant=acme)
+    text = exported(acme)
+    another_site()
+    none = {"TENANT_BIZ_TYPES": 0, "TENANT_SERIES": 0, "TENANT_API_KEYS": 0, "TENANT_PENDING_JOBS": 0}
+    settings.DELAYHUB = {**settings.DELAYHUB, **none}
+
+    done = take_in(text)
+
+    assert {kind: done.new[kind] for kind in ("biz_type", "series", "api_key", "job")} == {
+        "biz_type": 1, "series": 1, "api_key": 1, "job": 1
+    }  # fmt: skip
+
+
 def test_a_biz_type_that_this_site_does_not_allow_is_refused(
     acme: Tenant, make_biz_type: MakeBizType, another_site: Callable[[], None]
 ) -> None:

@@ -89,6 +89,22 @@ def test_a_tenant_is_exported_and_imported(acme: Tenant, key: str, tmp_path: Pat
     assert BizType.objects.get().label == "acme/order.close"
 
 
+def test_a_tenant_that_is_new_brings_its_quotas_and_another_keeps_its_own(
+    acme: Tenant, key: str, tmp_path: Path
+) -> None:
+    Tenant.objects.filter(pk=acme.pk).update(most_series=3, most_pending_jobs=20_000_000)
+    file = exported(tmp_path, "--tenant", "acme", "--key", key)
+    forget(acme)
+    Tenant.objects.create(code="other", most_series=5)
+
+    run_command("import_jobs", file, "--key", key)
+    Job.objects.all().delete()
+    run_command("import_jobs", file, "--key", key, "--tenant", "other")
+
+    limits = {one.code: (one.most_series, one.most_pending_jobs, one.most_api_keys) for one in Tenant.objects.all()}
+    assert (limits["acme"], limits["other"]) == ((3, 20_000_000, None), (5, None, None))
+
+
 def test_it_can_become_another_tenants(acme: Tenant, key: str, tmp_path: Path) -> None:
     file = exported(tmp_path, "--tenant", "acme", "--key", key)
     forget(acme)
