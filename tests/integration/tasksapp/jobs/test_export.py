@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from cryptography.fernet import Fernet
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connection
 from django.db.models import Q
@@ -20,10 +21,12 @@ from django.utils import timezone
 
 from tasksapp.access.actors import Actor
 from tasksapp.jobs import export as module
+from tasksapp.jobs.creation import create
 from tasksapp.jobs.export import FIELDS, FORMATS, Export, streamed
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.listing import JobList, TookTooLong
 from tasksapp.models import AuditEntry, BizType, Job, Status
+from tasksapp.models.sealable import UNREADABLE
 from tests.fixture_types import MakeBizType
 from tests.job_rows import job_row
 
@@ -219,3 +222,21 @@ def test_the_answer_is_a_file(kinds: list[BizType]) -> None:
     assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
     answer.close()
     assert AuditEntry.objects.get().after["whole"] is False
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_encrypted_is_exported_open_and_masked_or_said_to_be_unreadable(
+    make_biz_type: MakeBizType, settings: Any
+) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": [Fernet.generate_key().decode()]}
+    biz_type = make_biz_type("a", encrypted=True, masked_fields=["/card"])
+    create("a", delay=60, body={"card": "4111111111111111", "order": 42})
+    found = JobList(job_filter=JobFilter(), statuses=(), order="-id", biz_types=[biz_type])
+
+    (read,) = lines(export(found))
+    settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": [Fernet.generate_key().decode()]}
+    (unread,) = lines(export(found))
+
+    assert read["body"]["order"] == 42
+    assert read["body"]["card"].startswith("[masked ")
+    assert (unread["body"], unread["last_error"]) == (None, UNREADABLE)
