@@ -81,13 +81,15 @@ def outage(series: Series, *, now: datetime) -> Outage | None:
 
     What it drops no longer counts when :func:`plan` is asked.
     """
-    seen_late = series.make_at is not None and series.make_at < now - MISSED
-    first = series.next_occurrence_at
-    if not seen_late and (first is None or first >= now - MISSED):
+    look_at, first = series.make_at, series.next_occurrence_at
+    # Those that were due before had a worker, and are late since their biz type was paused or has a limit. A series
+    # that was looked at all the while, and whose tenant got no more jobs, has none of later: they were not made.
+    if seen_late := look_at is not None and look_at < now - MISSED:
+        since = look_at - AHEAD
+    elif first is not None and first < now - MISSED:
+        since = first
+    else:
         return None
-    # Those that were due before had a worker, and are late since their biz type was paused or has a limit. One that was
-    # looked at all the while, and whose tenant got no more jobs, has none of later: they were not made.
-    since = series.make_at - AHEAD if seen_late else first
     match series.catch_up:
         case Series.CatchUp.NONE:
             return Outage(since, now)
