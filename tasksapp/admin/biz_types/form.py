@@ -152,7 +152,11 @@ class BizTypeForm(StaleForm):
 
     def _clean_quota(self, candidate: BizType) -> None:
         tenant_id = candidate.tenant_id or DEFAULT_TENANT
-        if self.instance.pk is None and (full := no_more(Quota.BIZ_TYPES, tenant_id=tenant_id)) is not None:
+        if (
+            self.instance.pk is None
+            and not self.is_preview
+            and (full := no_more(Quota.BIZ_TYPES, tenant_id=tenant_id)) is not None
+        ):
             self.add_error(None, refusal_words(full))
 
     def _clean_code(self, candidate: BizType) -> None:
