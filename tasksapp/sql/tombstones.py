@@ -8,7 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connections, transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import DateTimeField, Exists, F, OuterRef, Q, Value
+from django.db.models.functions import Greatest
 
 from tasksapp.models import BizType, Job, Tombstone, Transition, error_class
 from tasksapp.models.job import FOLLOW_UP
@@ -61,9 +62,14 @@ def lay_tombstones(untils: Mapping[int, datetime], *, biz_id: str, now: datetime
     table = Tombstone.objects.using(using)
     table.bulk_create(rows, ignore_conflicts=True)
     for row in rows:
-        same = table.filter(biz_type_id=row.biz_type_id, biz_id=biz_id)
-        same.filter(until__lt=row.until).update(until=row.until, at=now, by=by)
+        # Also where the other one holds for longer: a follow-up that was made past that is called off by this one.
+        same = table.filter(Q(at__lt=now) | Q(until__lt=row.until), biz_type_id=row.biz_type_id, biz_id=biz_id)
+        same.update(until=_later("until", row.until), at=_later("at", now), by=by)
     return is_first
+
+
+def _later(column: str, moment: datetime) -> Greatest:
+    return Greatest(column, Value(moment, DateTimeField()))
 
 
 def mark_first_tombstones(biz_type_ids: Iterable[int], *, using: str) -> bool:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from tasksapp import jobs
 from tasksapp.models import BizType, Job, Status, Tombstone
-from tasksapp.sql.tombstones import prune_tombstones
+from tasksapp.sql.tombstones import prune_tombstones, resolved_ids
 from tests.job_rows import store_job
 
 pytestmark = pytest.mark.django_db
@@ -61,3 +61,16 @@ def test_a_second_resolve_lets_it_last_longer_and_never_shorter(biz_type: BizTyp
 
     assert later >= until
     assert Tombstone.objects.get().until == later + DAY
+
+
+def test_a_second_resolve_holds_what_followed_since_the_first_also_where_that_holds_for_longer(
+    biz_type: BizType,
+) -> None:
+    jobs.resolve("order.close", "42")
+    Tombstone.objects.update(until=timezone.now() + 60 * DAY)
+    followed = store_job(biz_type, Status.RUNNING, biz_id="42", created_by="follow-up")
+    assert resolved_ids([followed], using="default") == set()
+
+    jobs.resolve("order.close", "42")
+
+    assert resolved_ids([followed], using="default") == {followed.id}
