@@ -255,7 +255,8 @@ def _took_answer(job: Job, tombstone: Tombstone) -> bool:
 
 
 def tombstone_of(job: Job) -> Tombstone | None:
-    """What says that the job's biz id is resolved; None where it is not."""
+    """What says that the job's biz id is resolved; None where it is not, or only for jobs from before."""
     if not job.biz_id or not job.biz_type.has_tombstones:
         return None
-    return Tombstone.objects.filter(biz_type_id=job.biz_type_id, biz_id=job.biz_id, until__gt=job.created_at).first()
+    found = Tombstone.objects.filter(biz_type_id=job.biz_type_id, biz_id=job.biz_id).first()
+    return found if found is not None and found.holds(job) else None

@@ -74,6 +74,13 @@ def test_a_person_answers_what_waits_for_an_answer(
     assert ["<bdi>approved</bdi>" in shown, "&quot;ada&quot;" in shown] == [True, True]
 
 
+def test_what_followed_after_a_resolve_is_not_shown_as_resolved(person: Client, biz_type: BizType) -> None:
+    person.post(url("resolve", store_job(biz_type, biz_id="order-7")), {"biz_type": [biz_type.pk]})
+    followed = store_job(biz_type, biz_id="order-7", created_by="follow-up")
+
+    assert "Biz id resolved" not in person.get(url("change", followed)).content.decode()
+
+
 def test_a_job_that_has_succeeded_runs_again_as_a_new_one(person: Client, viewer: Client, biz_type: BizType) -> None:
     done, waiting = store_job(biz_type, Status.SUCCEEDED), store_job(biz_type)
 
