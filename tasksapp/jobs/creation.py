@@ -128,7 +128,11 @@ def _create_many(
 def _end_answered(writing: Writing, answered: set[UUID]) -> None:
     """Ends those jobs at once that were answered before they asked, in the transaction that makes them."""
     using = writing.batch.using
-    made = [one for one in writing.outcomes if isinstance(one, Created) and one.created and one.job_id in answered]
+    made = [
+        one
+        for request, one in zip(writing.accepted, writing.outcomes, strict=True)
+        if request.row.id in answered and isinstance(one, Created) and (one.created or one.replaced)
+    ]
     ended = cancel_resolved([one.job for one in made], using=using)
     follow_on_commit(ended, verb=Deed.RESOLVE, by=None, using=using)
     for one in made:
@@ -141,7 +145,11 @@ def _look_again(writing: Writing) -> None:
     using = writing.batch.using
 
     def end_answered() -> None:
-        made = [one.job for one in writing.outcomes if isinstance(one, Created) and one.created and one.row is not None]
+        made = [
+            one.job
+            for one in writing.outcomes
+            if isinstance(one, Created) and (one.row is not None if one.created else one.replaced)
+        ]
         follow_on_commit(cancel_resolved(made, using=using), verb=Deed.RESOLVE, by=None, using=using)
 
     transaction.on_commit(end_answered, using=using, robust=True)

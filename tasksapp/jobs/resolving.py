@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from django.db import Error, connections, router, transaction
-from django.db.models import Min, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from tasksapp.access import audit
@@ -74,7 +74,7 @@ class Resolution:
         running: the jobs whose attempt had begun. None of them is tried again. None unless it is accepted.
         answered: the job that the answer was for: the first that it named, of biz types that wait for one. None where
             there is none yet: the next one that asks is answered at once.
-        status: how that job stands.
+        status: how that job stands; '' where it is kept no more.
         too_late: whether that job runs, or had ended otherwise: its time was over. If an attempt that runs fails, the
             answer counts after all.
     """
@@ -194,8 +194,8 @@ class _Resolving:
         #: Whether the caller gave an answer.
         self._is_said = bool(outcome) or body is not None
         self._outcome, self._body = outcome or RESOLVED, BODY(body)
-        #: Follow-ups that were made since then are not called off. None: there are none.
-        self._since: datetime | None = None
+        #: By biz type: follow-ups that were made since then are not called off. Empty: there are none.
+        self._since: dict[int, datetime] = {}
         if self._is_said and not self._hearing:
             text = "outcome and body are for biz types that have on_resolved, and none of these has"
             raise InvalidJob("outcome", "not_heard", text)
@@ -227,7 +227,7 @@ class _Resolving:
         )
         if self._hearing:
             laid = Tombstone.objects.using(self._using).filter(biz_type_id__in=untils, biz_id=self._biz_id)
-            self._since = laid.aggregate(at=Min("at"))["at"]
+            self._since = dict(laid.values_list("biz_type_id", "at"))
 
     def finish(self, outcome: Resolution) -> None:
         """The second step cancels what is pending, the third one names what runs; the outcome tells of a failure.
@@ -254,10 +254,11 @@ class _Resolving:
     def _rows(self) -> QuerySet[Job]:
         numbers = [biz_type.pk for biz_type in self._biz_types]
         rows = Job.objects.using(self._using).filter(biz_type_id__in=numbers, biz_id=self._biz_id)
-        if self._since is None:
+        if not self._since:
             return rows
         # What follows from the answer is none of what it calls off.
-        return rows.exclude(created_by=FOLLOW_UP, created_at__gte=self._since)
+        since = [Q(biz_type_id=number, created_at__gte=at) for number, at in self._since.items()]
+        return rows.exclude(Q(*since, _connector=Q.OR), created_by=FOLLOW_UP)
 
     def _cancel_batch(self) -> list[UUID]:
         """Cancels pending jobs and gives back their ids; none where none are left.
@@ -296,6 +297,7 @@ class _Resolving:
             else:
                 job = jobs.filter(status=Status.RUNNING).order_by("id").first() or jobs.order_by("-id").first()
             if job is None:
+                outcome.answered = row.answered_job  # where it was one that is kept no more
                 continue
             if row.answered_job is None and job.finished_at is not None:
                 table.filter(pk=row.pk, answered_job=None).update(answered_job=job.id)

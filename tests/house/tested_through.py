@@ -109,7 +109,6 @@ TESTED_THROUGH = {
         for module in ("asynchronous/connection",)
     },
     "tasksapp/jobs/writing.py": ("tests/integration/tasksapp/jobs/test_creation.py", "creates go through it"),
-    "tasksapp/sql/answers.py": ("tests/integration/tasksapp/jobs/test_called_off.py", "jobs take answers as they end"),
     "tasksapp/jobs/resolved.py": ("tests/integration/tasksapp/jobs/test_resolving.py", "what it refuses follows one"),
     "tasksapp/sql/expire_jobs.py": (
         "tests/integration/tasksapp/jobs/test_follow_ups.py",

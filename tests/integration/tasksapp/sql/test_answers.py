@@ -1,0 +1,125 @@
+"""Answers that come again, that others were given before, and that meet requests which make no new job."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from tasksapp import jobs
+from tasksapp.errors import AlreadyAnswered
+from tasksapp.jobs import resolving
+from tasksapp.models import BizType, Job, Status, Tombstone
+from tests.fixture_types import MakeBizType
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DAY = timedelta(days=1)
+PLAN = ["ask", "after.answer"]
+
+
+@pytest.fixture(autouse=True)
+def ask(make_biz_type: MakeBizType) -> BizType:
+    """A biz type whose jobs wait for an answer."""
+    make_biz_type("after.answer")
+    return make_biz_type("ask", on_resolved="after.answer")
+
+
+def asked(**fields: Any) -> UUID:
+    return jobs.create("ask", biz_id="42", delay=60, **fields).job_id
+
+
+def follow_up() -> Job:
+    return Job.objects.get(biz_type__code="after.answer")
+
+
+@pytest.mark.parametrize("said", [{}, {"outcome": "approved", "body": [1]}])
+def test_the_same_answer_to_a_plan_once_more_leaves_what_followed(said: dict[str, Any]) -> None:
+    asked()
+    jobs.resolve(PLAN, "42", **said)
+
+    again = jobs.resolve(PLAN, "42", **said)
+
+    assert (again.cancelled, follow_up().status) == ([], Status.PENDING)
+
+
+def test_a_resolve_without_a_word_after_another_answer_calls_off_what_followed() -> None:
+    asked()
+    jobs.resolve(PLAN, "42", outcome="approved")
+
+    again = jobs.resolve(PLAN, "42")
+
+    assert (again.cancelled, follow_up().status) == ([follow_up().id], Status.CANCELLED)
+
+
+def test_the_same_answer_once_more_lets_each_tombstone_hold_for_a_week_from_now() -> None:
+    jobs.resolve(PLAN, "42", outcome="approved")
+    before = dict(Tombstone.objects.values_list("biz_type__code", "at"))
+    Tombstone.objects.update(until=timezone.now() + DAY)
+
+    jobs.resolve(PLAN, "42", outcome="approved")
+
+    assert Tombstone.objects.filter(until__gt=timezone.now() + 6 * DAY).count() == len(PLAN)
+    assert dict(Tombstone.objects.values_list("biz_type__code", "at")) == before
+
+
+def test_a_clock_that_stands_still_lets_the_first_answer_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked()
+    now = timezone.now()
+    monkeypatch.setattr(resolving.timezone, "now", lambda: now)
+    jobs.resolve("ask", "42", outcome="approved")
+
+    jobs.resolve("ask", "42", outcome="approved")
+    with pytest.raises(AlreadyAnswered):
+        jobs.resolve("ask", "42", outcome="rejected")
+
+
+def test_a_plan_that_is_answered_again_with_one_more_biz_type_calls_its_jobs_off(make_biz_type: MakeBizType) -> None:
+    make_biz_type("remind")
+    asked()
+    jobs.resolve("ask", "42", outcome="approved")
+    made = follow_up().id
+    Job.objects.filter(id=made).update(status=Status.RUNNING)
+
+    running = jobs.resolve(PLAN, "42", outcome="approved").running
+    Job.objects.filter(id=made).update(status=Status.PENDING)
+    cancelled = jobs.resolve([*PLAN, "remind"], "42", outcome="approved").cancelled
+
+    assert (running, cancelled) == ([made], [made])
+
+
+def test_the_job_that_took_an_answer_is_named_when_it_is_kept_no_more() -> None:
+    job_id = asked()
+    jobs.resolve("ask", "42", outcome="approved")
+    Job.objects.filter(id=job_id).delete()
+
+    said = jobs.resolve("ask", "42", outcome="approved")
+
+    assert (said.answered, said.status, said.too_late) == (job_id, "", False)
+
+
+def test_a_request_that_takes_the_place_of_another_one_is_answered_at_once() -> None:
+    waits = jobs.create("ask", biz_id="41", delay=60, debounce_key="d").job_id
+    jobs.resolve("ask", "42", outcome="approved")
+
+    made = jobs.create("ask", biz_id="42", delay=60, debounce_key="d")
+
+    assert (made.job_id, made.replaced, made.job.status) == (waits, True, Status.CANCELLED)
+    assert json.loads(follow_up().body)["follows"]["id"] == str(waits)
+
+
+def test_one_that_does_so_in_an_open_transaction_is_answered_when_it_is_committed(ask: BizType) -> None:
+    waits = jobs.create("ask", biz_id="41", delay=60, debounce_key="d").job_id
+    with transaction.atomic():
+        asked(debounce_key="d")
+        now = timezone.now()
+        Tombstone.objects.create(biz_type=ask, biz_id="42", at=now, until=now + DAY, outcome="approved")
+        BizType.objects.filter(code="ask").update(has_tombstones=True)
+
+    assert Job.objects.get(id=waits).status == Status.CANCELLED
+    assert json.loads(follow_up().body)["follows"]["id"] == str(waits)
