@@ -133,11 +133,7 @@ def _end_answered(writing: Writing, answered: set[UUID]) -> None:
         for request, one in zip(writing.accepted, writing.outcomes, strict=True)
         if request.row.id in answered and isinstance(one, Created) and (one.created or one.replaced)
     ]
-    ended = cancel_resolved([one.job for one in made], using=using)
-    follow_on_commit(ended, verb=Deed.RESOLVE, by=None, using=using)
-    for one in made:
-        one.row = None  # so that callers are told how the job is now
-        vars(one).pop("job", None)
+    _cancel_resolved(made, using=using)
 
 
 def _look_again(writing: Writing) -> None:
@@ -146,10 +142,20 @@ def _look_again(writing: Writing) -> None:
 
     def end_answered() -> None:
         made = [
-            one.job
+            one
             for one in writing.outcomes
             if isinstance(one, Created) and (one.row is not None if one.created else one.replaced)
         ]
-        follow_on_commit(cancel_resolved(made, using=using), verb=Deed.RESOLVE, by=None, using=using)
+        _cancel_resolved(made, using=using)
 
     transaction.on_commit(end_answered, using=using, robust=True)
+
+
+def _cancel_resolved(made: Sequence[Created], *, using: str) -> None:
+    ended = cancel_resolved([one.job for one in made], using=using)
+    follow_on_commit(ended, verb=Deed.RESOLVE, by=None, using=using)
+    ids = {job.id for job in ended}
+    for one in made:
+        if one.job_id in ids:
+            one.row = None  # so that callers are told how the job is now
+            vars(one).pop("job", None)

@@ -46,7 +46,12 @@ class Answer(NamedTuple):
 
     def says_the_same(self, other: Answer) -> bool:
         """Whether another answer is no other one: a caller who heard nothing says it again."""
-        return self.outcome == other.outcome and json.loads(self.body) == json.loads(other.body)
+        return self.outcome == other.outcome and _in_order(self.body) == _in_order(other.body)
+
+
+def _in_order(body: str) -> str:
+    """The JSON with its names in order; as values Python would not tell 1 from true."""
+    return json.dumps(json.loads(body), sort_keys=True)
 
 
 class Taker(NamedTuple):

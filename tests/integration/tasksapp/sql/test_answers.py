@@ -34,6 +34,13 @@ def asked(**fields: Any) -> UUID:
     return jobs.create("ask", biz_id="42", delay=60, **fields).job_id
 
 
+def lay_meanwhile(ask: BizType) -> None:
+    """As if another process had answered by now."""
+    now = timezone.now()
+    Tombstone.objects.create(biz_type=ask, biz_id="42", at=now, until=now + DAY, outcome="approved")
+    BizType.objects.filter(code="ask").update(has_tombstones=True)
+
+
 def follow_up() -> Job:
     return Job.objects.get(biz_type__code="after.answer")
 
@@ -113,13 +120,27 @@ def test_a_request_that_takes_the_place_of_another_one_is_answered_at_once() -> 
     assert json.loads(follow_up().body)["follows"]["id"] == str(waits)
 
 
+def test_who_asked_in_a_transaction_is_told_how_the_job_is_after_it(ask: BizType) -> None:
+    with transaction.atomic():
+        made = jobs.create("ask", biz_id="42", delay=60)
+        lay_meanwhile(ask)
+
+    assert (made.created, made.row, made.job.status) == (True, None, Status.CANCELLED)
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, True), (0, False), ([1], [1.0])])
+def test_numbers_and_truth_are_other_answers(first: Any, second: Any) -> None:
+    jobs.resolve("ask", "42", body=first)
+
+    with pytest.raises(AlreadyAnswered):
+        jobs.resolve("ask", "42", body=second)
+
+
 def test_one_that_does_so_in_an_open_transaction_is_answered_when_it_is_committed(ask: BizType) -> None:
     waits = jobs.create("ask", biz_id="41", delay=60, debounce_key="d").job_id
     with transaction.atomic():
         asked(debounce_key="d")
-        now = timezone.now()
-        Tombstone.objects.create(biz_type=ask, biz_id="42", at=now, until=now + DAY, outcome="approved")
-        BizType.objects.filter(code="ask").update(has_tombstones=True)
+        lay_meanwhile(ask)
 
     assert Job.objects.get(id=waits).status == Status.CANCELLED
     assert json.loads(follow_up().body)["follows"]["id"] == str(waits)
