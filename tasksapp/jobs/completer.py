@@ -211,11 +211,11 @@ class Completer:
         following = [completion for completion in completions if completion.may_be_followed]
         if not following:
             return write_outcomes(finished, now=now, worker=self._worker, using=self._using), set()
+        asking = {completion.job.id for completion in following if completion.may_be_resolved}
         with transaction.atomic(using=self._using):
-            written = write_outcomes(finished, now=now, worker=self._worker, using=self._using)
-            asked = [one.job.id for one in following if one.may_be_resolved and one.job.id in written]
+            written = write_outcomes(finished, now=now, worker=self._worker, using=self._using, hearing=asking)
             resolved = set()
-            if asked:
+            if asked := asking & written:
                 rows = Job.objects.using(self._using).filter(id__in=asked, status=Transition.RESOLVE_RETRY.target)
                 resolved = set(rows.values_list("id", flat=True))
             ended = [completion.ended for completion in _with_resolved(following, resolved)]

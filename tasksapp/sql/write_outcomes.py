@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -45,15 +45,15 @@ _TRIED = ", ".join(
 _WRITE = StatementByIds(
     f"""
 WITH outcome AS MATERIALIZED (
-    SELECT o.*, o.status IN ('{_PENDING}', '{_DEAD}') AND coalesce((
+    SELECT o.*, (o.status = '{_PENDING}' OR coalesce(o.hears, false)) AND coalesce((
         SELECT o.status = '{_PENDING}' OR t.outcome <> '' FROM delayhub_job j JOIN delayhub_tombstone t ON {HOLDS}
         WHERE j.id = o.id
     ), false) AS resolved
     FROM json_to_recordset(%(outcomes)s::json) AS o (
         id uuid, token bigint, status text, next_run_at timestamptz, counted int, system_errors int, last_error text,
-        failed int, error_class text, number int, started_at timestamptz, duration_ms int, lateness_ms bigint,
-        status_code smallint, request_line text, request_headers jsonb, response_headers jsonb, response_body text,
-        error text
+        failed int, error_class text, hears boolean, number int, started_at timestamptz, duration_ms int,
+        lateness_ms bigint, status_code smallint, request_line text, request_headers jsonb, response_headers jsonb,
+        response_body text, error text
     )
 ), done AS (
     UPDATE delayhub_job j SET
@@ -87,32 +87,44 @@ SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM done)
 )
 
 
-def write_outcomes(outcomes: Sequence[Finished], *, now: datetime, worker: str, using: str) -> set[UUID]:
-    """Writes the outcomes, and gives back the ids of the jobs whose lease still held; the others are not written."""
+def write_outcomes(
+    outcomes: Sequence[Finished], *, now: datetime, worker: str, using: str, hearing: Set[UUID] = frozenset()
+) -> set[UUID]:
+    """Writes the outcomes, and gives back the ids of the jobs whose lease still held; the others are not written.
+
+    Args:
+        outcomes: what the jobs become.
+        now: when.
+        worker: the name that attempts are logged with.
+        using: the database.
+        hearing: those that an answer saves from being dead: whoever makes what follows knows that they wait for one.
+    """
     if not outcomes:
         return set()
     if connections[using].vendor == "postgresql":
         ids = [str(outcome.job_id) for outcome in outcomes]
-        values: dict[str, Any] = {"outcomes": _json(outcomes, ids), "now": now, "worker": worker}
+        values: dict[str, Any] = {"outcomes": _json(outcomes, ids, hearing), "now": now, "worker": worker}
         lost = {row[0] for row in _WRITE.rows(connections[using], ids, values)}
         return {outcome.job_id for outcome in outcomes} - lost
-    return _write_by_orm(outcomes, now=now, worker=worker, using=using)
+    return _write_by_orm(outcomes, now=now, worker=worker, using=using, hearing=hearing)
 
 
 #: The same text for all: no search for circles, of which there are none, and no blanks.
 _encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 
-def _json(outcomes: Sequence[Finished], ids: Sequence[str]) -> str:
+def _json(outcomes: Sequence[Finished], ids: Sequence[str], hearing: Set[UUID]) -> str:
     """The outcomes, each with the attempt that led to it; what is not said is NULL, and nothing."""
     rows = []
     for job_id, outcome in zip(ids, outcomes, strict=True):
         # One after the other: by names it would take Python twice as long.
-        _, token, transition, next_run_at, counted, system_errors, last_error, error_class, tried = outcome
+        own, token, transition, next_run_at, counted, system_errors, last_error, error_class, tried = outcome
         row = {"id": job_id, "token": token, "status": transition.target, "counted": counted}
         if transition is not Transition.SUCCEED:
             row["system_errors"], row["failed"] = system_errors, int(outcome.has_failed)
             row["last_error"], row["error_class"] = last_error, error_class
+            if transition is Transition.GIVE_UP and own in hearing:
+                row["hears"] = True
         if next_run_at is not None:
             row["next_run_at"] = next_run_at.isoformat()
         if tried is not None:
@@ -127,7 +139,7 @@ def _json(outcomes: Sequence[Finished], ids: Sequence[str]) -> str:
 _ANY = UUID(int=0)
 
 
-def _resolve_retries(ids: Sequence[UUID], *, now: datetime, using: str) -> set[UUID]:
+def _resolve_retries(ids: Sequence[UUID], *, now: datetime, using: str, hearing: Set[UUID]) -> set[UUID]:
     """Calls off those of the jobs, pending again, whose business key was resolved, and those that an answer saves.
 
     Gives those back.
@@ -135,13 +147,16 @@ def _resolve_retries(ids: Sequence[UUID], *, now: datetime, using: str) -> set[U
     jobs = Job.objects.using(using)
     left = jobs.filter(id__in=ids, status__in=(_PENDING, _DEAD), biz_type__has_tombstones=True).defer("body", "raw")
     pending = [job for job in left if job.status == _PENDING]
-    gone = resolved_ids(pending, using=using) | answered_ids([job for job in left if job.status == _DEAD], using=using)
+    dead = [job for job in left if job.status == _DEAD and job.id in hearing]
+    gone = resolved_ids(pending, using=using) | answered_ids(dead, using=using)
     if gone:
         jobs.filter(id__in=gone).update(**called_off(now=now))
     return gone
 
 
-def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, using: str) -> set[UUID]:
+def _write_by_orm(
+    outcomes: Sequence[Finished], *, now: datetime, worker: str, using: str, hearing: Set[UUID]
+) -> set[UUID]:
     """The same, in a statement for each kind of outcome: most outcomes of a batch are alike."""
     alike: dict[Finished, list[UUID]] = defaultdict(list)
     for outcome in outcomes:
@@ -171,7 +186,7 @@ def _write_by_orm(outcomes: Sequence[Finished], *, now: datetime, worker: str, u
             )
             written.update(held)
         again = [one.job_id for one in outcomes if one.status in (_PENDING, _DEAD) and one.job_id in written]
-        called = _resolve_retries(again, now=now, using=using)
+        called = _resolve_retries(again, now=now, using=using, hearing=hearing)
         for number in {number for number, _, _ in operated}:
             kinds = [(kind, job_id in called) for of, job_id, kind in operated if of == number]
             Operation.objects.using(using).filter(id=number).update(

@@ -52,7 +52,7 @@ OUTCOMES = (
     CodeMutant(
         "a retry is not called off after a resolve",
         _WRITE_OUTCOMES,
-        "        called = _resolve_retries(again, now=now, using=using)",
+        "        called = _resolve_retries(again, now=now, using=using, hearing=hearing)",
         "        called = set()",
         theme="resolving",
     ),

@@ -11,11 +11,18 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from delayhub.clock import SystemClock
 from tasksapp import jobs
 from tasksapp.errors import AlreadyAnswered
-from tasksapp.jobs import resolving
+from tasksapp.jobs import completion, resolving
+from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.models import BizType, Job, Status, Tombstone
+from tasksapp.timers.lanes import client
+from tasksapp.timers.redis_clock import RedisClock
 from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.stored_jobs import due
+from tests.outcomes import tried
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -144,3 +151,20 @@ def test_one_that_does_so_in_an_open_transaction_is_answered_when_it_is_committe
 
     assert Job.objects.get(id=waits).status == Status.CANCELLED
     assert json.loads(follow_up().body)["follows"]["id"] == str(waits)
+
+
+def test_what_ran_before_its_biz_type_waited_for_answers_is_dead_and_has_the_follow_up_of_that(
+    ask: BizType, make_biz_type: MakeBizType
+) -> None:
+    make_biz_type("after.death")
+    BizType.objects.filter(code="ask").update(on_resolved="", on_dead="after.death", max_attempts=1)
+    job_id = due("ask", biz_id="42")
+    claimer = Claimer(clock=RedisClock(client), worker="w", using="default")
+    (job,) = claimer.running_jobs(claimer.claim_due([job_id], now_ms=0))
+    lay_meanwhile(ask)
+
+    failed = completion.failed(job, tried=tried(), error_class="http.503", now=timezone.now())
+    Completer(clock=SystemClock(), worker="w", using="default").complete([Completion(job, failed)])
+
+    assert Job.objects.get(id=job_id).status == Status.DEAD
+    assert Job.objects.exclude(id=job_id).get().biz_type.code == "after.death"
