@@ -83,7 +83,8 @@ def _quotas(series: BizTypeSeries) -> Any:
     named = {biz_type.tenant_id for biz_type in series.named}
     for tenant in {biz_type.tenant_id: cast("Tenant", biz_type.tenant) for biz_type in series.every}.values():
         for use in uses_of(tenant):
-            ratio = 0.0 if use.used is None else use.used / use.limit if use.limit else 1.0
+            # None of none is no alert: it was meant so.
+            ratio = use.used / (use.limit or use.used) if use.used else 0.0
             if use.used is not None and (tenant.pk in named or ratio >= NOTED_RATIO):
                 family.add_metric([tenant.code, use.quota.value], ratio)
     return family

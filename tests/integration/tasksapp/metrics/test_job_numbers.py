@@ -139,6 +139,16 @@ def test_a_tenant_has_a_series_for_each_quota(biz_type: BizType) -> None:
     assert found["delayhub_quota_used_ratio", "default", "pending_jobs"] == 0
 
 
+def test_who_may_have_none_and_has_none_alerts_nobody(biz_type: BizType) -> None:
+    Tenant.objects.update(most_series=0, most_biz_types=0)
+    count_of_tenants(now=timezone.now(), using="default", timeout_seconds=30)
+
+    found = samples(job_numbers(stored_series(), using="default"))
+
+    assert found["delayhub_quota_used_ratio", "default", "series"] == 0
+    assert found["delayhub_quota_used_ratio", "default", "biz_types"] == 1
+
+
 def test_a_tenant_whose_biz_types_are_added_up_is_seen_where_it_fills_up(
     biz_type: BizType, make_biz_type: MakeBizType, settings: Any
 ) -> None:
