@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from tasksapp.access.quotas import no_more_jobs, refusal_words
 from tasksapp.admin.frame.fragments import address, badge, local_time, number
 from tasksapp.errors import InvalidSeries
 from tasksapp.models import Job, Series, Status
@@ -33,6 +34,9 @@ def state_of(series: Series) -> SafeString:
 
 def words(series: Series) -> str:
     """What its schedule means, or why it stands still."""
+    is_over = series.is_paused or series.next_occurrence_at is None
+    if not is_over and (full := no_more_jobs(series.biz_type.tenant)) is not None:
+        return _("It stands still: %(why)s") % {"why": refusal_words(full)}
     try:
         return words_of(series)
     except InvalidSeries as error:

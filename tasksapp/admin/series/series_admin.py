@@ -53,7 +53,7 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
 
     list_display = ["label", "when", "next", "state", "overlap"]
     list_display_links = ["label"]
-    list_select_related = ["biz_type"]
+    list_select_related = ["biz_type__tenant__counted"]
     list_filter = ["overlap"]
     list_per_page = 50
     search_fields = ["name", "biz_type__code"]
@@ -249,7 +249,7 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
 
     def _found(self, series_id: object) -> Series:
         number = row_number(str(series_id))
-        series = Series.objects.select_related("biz_type__tenant").filter(pk=number or 0).first()
+        series = Series.objects.select_related("biz_type__tenant__counted").filter(pk=number or 0).first()
         if series is None:
             raise Http404("There is no such series.")
         return series

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tasksapp import series as api
 from tasksapp.delivery.own_request import read_own_request
-from tasksapp.models import AuditEntry, BizType, Job, Operation, Series, Status
+from tasksapp.models import AuditEntry, BizType, Job, Operation, Series, Status, Tenant, TenantCount
 from tests.page_words import words_of
 
 pytestmark = pytest.mark.django_db
@@ -107,6 +107,20 @@ def test_the_list_says_when_each_runs_in_few_queries(person: Client, morning: Se
     assert page.count("Every hour") == 5
     assert "At 09:00, Monday through Friday (Asia/Shanghai time)" in page
     assert len(asked) <= 12
+
+
+def test_the_list_and_the_page_say_that_the_tenant_gets_no_more_jobs(person: Client, morning: Series) -> None:
+    Tenant.objects.update(most_pending_jobs=2)
+    nothing = dict.fromkeys(("pending_bytes", "series", "biz_types", "api_keys"), 0)
+    TenantCount.objects.create(
+        tenant_id=morning.biz_type.tenant_id, pending_jobs=3, counted_at=morning.created_at, **nothing
+    )
+    said = "quota is used up: pending jobs, 3 of 2."
+
+    for address in (LIST, f"{LIST}{morning.pk}/change/"):
+        assert said in text_of(person.get(address))
+    api.pause(morning.pk)
+    assert said not in text_of(person.get(LIST))
 
 
 def test_a_backfill_is_planned_and_leads_to_its_operation(person: Client, morning: Series) -> None:
