@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from delayhub.clock import due_ms
 from delayhub.engine import TimerLane
-from tasksapp.models import BizType, Job, Series, Status
+from tasksapp.models import BizType, Job, Series, Status, Tenant, TenantCount
 from tasksapp.series import maker as module
 from tasksapp.series.verbs import change, create, trigger
 from tests.integration.tasksapp.claiming import claim
@@ -49,19 +49,24 @@ def test_a_turn_in_which_no_series_waits_asks_the_database_once(
         assert at(begin - SECOND) == 0
 
 
+@pytest.mark.parametrize("made", [1, 0], ids=["made", "of a tenant that gets no more jobs"])
 def test_a_turn_ends_after_a_while_so_that_other_timers_are_not_kept_waiting(
-    biz_type: BizType, at: At, begin: datetime, monkeypatch: pytest.MonkeyPatch
+    biz_type: BizType, at: At, begin: datetime, monkeypatch: pytest.MonkeyPatch, made: int
 ) -> None:
     monkeypatch.setattr(module, "STEP_SERIES", 1)
     for number in range(3):
         create("order.close", name=f"hourly {number}", every=HOUR, anchor=begin)
+    if not made:
+        nothing = dict.fromkeys(("pending_jobs", "pending_bytes", "series", "biz_types", "api_keys"), 0)
+        TenantCount.objects.create(tenant_id=biz_type.tenant_id, counted_at=begin, **nothing)
+        Tenant.objects.update(most_pending_jobs=0)
     seconds = count()
     monkeypatch.setattr(at.clock, "monotonic", lambda: next(seconds) * 1.0)
 
     at.clock.seconds = due_ms(begin) / 1000
     turns = [at.maker.run_once() for _ in range(4)]
 
-    assert [(turn.made, turn.has_more) for turn in turns] == [(1, True)] * 3 + [(0, False)]
+    assert [(turn.made, turn.has_more) for turn in turns] == [(made, True)] * 3 + [(0, False)]
 
 
 def test_of_what_is_frequent_only_the_next_minute_is_made(biz_type: BizType, at: At) -> None:
