@@ -16,6 +16,7 @@ from django.db.models import F, Q
 
 from tasksapp.errors import AlreadyAnswered
 from tasksapp.models import Job, Tombstone, Transition, error_class
+from tasksapp.models.job import FOLLOW_UP
 from tasksapp.models.sealable import stored
 from tasksapp.sql.tombstones import mark_first_tombstones
 
@@ -116,6 +117,9 @@ def lay_answers(
     answered = {
         row.biz_type_id: row for row in earlier if row.biz_type_id in hearing and row.outcome and row.until > answer.at
     }
+    if all(row.answered_job is None for row in answered.values()):
+        # Else it is the answer of before once more, which meant another job.
+        answered = {number: row for number, row in answered.items() if not _is_asked_since(row, using=using)}
     others = [row for row in answered.values() if not Answer.of(row).says_the_same(answer)]
     if others and is_said:
         raise AlreadyAnswered(biz_id, others[0].outcome, at=others[0].at, job_id=others[0].answered_job)
@@ -130,6 +134,12 @@ def lay_answers(
                 values["by"] = answer.by
         table.filter(pk=row.pk).update(**values)
     return is_first
+
+
+def _is_asked_since(row: Tombstone, *, using: str) -> bool:
+    """Whether a question follows from what was answered, as one in a plan does: it has an answer of its own."""
+    jobs = Job.objects.using(using).filter(biz_type=row.biz_type_id, biz_id=row.biz_id)
+    return jobs.filter(created_by=FOLLOW_UP, created_at__gte=row.at).exists()
 
 
 def take_answers(takers: Iterable[Taker], *, now: datetime, using: str) -> dict[UUID, Answer]:

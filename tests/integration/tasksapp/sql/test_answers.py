@@ -168,3 +168,24 @@ def test_what_ran_before_its_biz_type_waited_for_answers_is_dead_and_has_the_fol
 
     assert Job.objects.get(id=job_id).status == Status.DEAD
     assert Job.objects.exclude(id=job_id).get().biz_type.code == "after.death"
+
+
+@pytest.mark.parametrize("outcome", ["approved", "rejected"])
+def test_a_question_that_follows_from_a_plan_s_answer_has_an_answer_of_its_own(
+    make_biz_type: MakeBizType, outcome: str
+) -> None:
+    make_biz_type("decided")
+    BizType.objects.filter(code="after.answer").update(on_resolved="decided", on_dead="")
+    asked()
+    jobs.resolve(PLAN, "42", outcome="approved")
+    second = follow_up().id
+    again = jobs.resolve(PLAN, "42", outcome="approved")  # its caller heard nothing
+    assert (again.cancelled, follow_up().status) == ([], Status.PENDING)
+
+    said = jobs.resolve("after.answer", "42", outcome=outcome)
+
+    assert (said.answered, said.cancelled) == (second, [second])
+    decided = json.loads(Job.objects.get(biz_type__code="decided").body)["follows"]
+    assert (decided["id"], decided["answer"]["outcome"]) == (str(second), outcome)
+    with pytest.raises(AlreadyAnswered):
+        jobs.resolve("after.answer", "42", outcome="other")
