@@ -12,8 +12,10 @@ from tasksapp.admin.biz_types.tabs import FORMS, NEW, WHOLE, Fieldsets, fieldset
 from tasksapp.admin.biz_types.texts import HELP, LABELS
 from tasksapp.models import BizType
 
+#: What stands on the Secrets page, since it decides whether credentials are typed again.
+ON_SECRETS = {"auth", "token_url", "client_id", "token_fields"}
 #: What has pages of its own.
-ELSEWHERE = {"paused_until", "auth"}
+ELSEWHERE = {"paused_until", *ON_SECRETS}
 
 
 def fields_of(fieldsets: Fieldsets) -> list[str]:
@@ -33,11 +35,11 @@ def test_each_field_stands_on_one_tab_and_on_the_page_of_all_settings() -> None:
 
 
 def test_the_form_for_a_new_one_has_all_of_them_too() -> None:
-    assert set(fields_of(NEW)) - {"auth_secret"} == editable() | {"auth"}
+    assert set(fields_of(NEW)) - {"auth_secret"} == editable() | ON_SECRETS
 
 
 def test_each_field_says_what_it_is_and_what_it_does() -> None:
-    fields = editable() | {"auth"}
+    fields = editable() | ON_SECRETS
 
     named = {field.name for field in BizType._meta.fields if isinstance(field.verbose_name, Promise)}
     assert fields <= named | set(LABELS)
