@@ -43,12 +43,12 @@ class MaskedError(Exception):
 
     Args:
         text: its class and text, with masks.
-        error: itself.
+        error: itself; None where Celery makes it again of its text, in another process.
     """
 
-    def __init__(self, text: str, error: Exception) -> None:
+    def __init__(self, text: str, error: Exception | None = None) -> None:
         super().__init__(text)
-        self._error: Exception | None = error
+        self._error = error
 
     def take(self) -> Exception:
         """The exception, which this one then does not know any more: it may go into results and logs."""

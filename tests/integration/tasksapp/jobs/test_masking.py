@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from celery import Celery, shared_task
 from celery.exceptions import Retry
+from celery.utils.serialization import get_pickleable_exception
 from django.utils import timezone
 
 from delayhub.testing import run_due_jobs
@@ -116,6 +117,9 @@ def test_the_exception_of_a_task_is_masked_for_the_row_the_log_the_span_and_cele
     assert re.search(r"ValueError: bad card \[masked [0-9a-f]{12}\]", Job.objects.get().last_error)
     assert Job.objects.get().error_class == "task.ValueError"
     assert columns_with(card) == {"Job.body"}
+    # Pools and results of Celery take it, as they would the task's own.
+    assert [get_pickleable_exception(one) for one in (again.value.exc, failed.value)] == [again.value.exc, failed.value]
+    assert isinstance(again.value.exc, type(failed.value))
     assert card not in f"{again.value} {again.value.exc!r} {vars(failed.value)} {failed.getrepr(style='native')}"
     assert "bad card [masked" in spans
     assert card not in spans
