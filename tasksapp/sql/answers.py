@@ -136,9 +136,13 @@ def lay_answers(
     return is_first
 
 
-def _is_asked_since(row: Tombstone, *, using: str) -> bool:
-    """Whether a question follows from what was answered, as one in a plan does: it has an answer of its own."""
+def _is_asked_since(row: Tombstone, *, by: UUID | None = None, using: str) -> bool:
+    """Whether a question follows from what was answered, as one in a plan does: it has an answer of its own.
+
+    ``by``: whether that job is one; None: whether there is any.
+    """
     jobs = Job.objects.using(using).filter(biz_type=row.biz_type_id, biz_id=row.biz_id)
+    jobs = jobs if by is None else jobs.filter(id=by)
     return jobs.filter(created_by=FOLLOW_UP, created_at__gte=row.at).exists()
 
 
@@ -165,8 +169,9 @@ def take_answers(takers: Iterable[Taker], *, now: datetime, using: str) -> dict[
     taken: dict[UUID, Answer] = {}
     for row in free.select_for_update(no_key=True):
         taker = by_key[row.biz_type_id, row.biz_id]
-        # A tombstone that is over, and was not pruned yet, still holds jobs from before; but it means no younger one.
-        if taker.is_resolved or row.until > now:
+        # A tombstone that is over, and was not pruned yet, still holds jobs from before; but it means no younger one,
+        # and none that follows from what was answered.
+        if taker.is_resolved or (row.until > now and not _is_asked_since(row, by=taker.job_id, using=using)):
             table.filter(pk=row.pk).update(answered_job=taker.job_id)
             taken[taker.job_id] = Answer.of(row)
     return taken

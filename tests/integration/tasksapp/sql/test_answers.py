@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -46,6 +47,16 @@ def lay_meanwhile(ask: BizType) -> None:
     now = timezone.now()
     Tombstone.objects.create(biz_type=ask, biz_id="42", at=now, until=now + DAY, outcome="approved")
     BizType.objects.filter(code="ask").update(has_tombstones=True)
+
+
+def fail(job_id: UUID, *, meanwhile: Callable[[], object] = lambda: None) -> None:
+    """Lets the only attempt fail."""
+    claimer = Claimer(clock=RedisClock(client), worker="w", using="default")
+    now_ms = round((timezone.now() + timedelta(seconds=1)).timestamp() * 1000)
+    (job,) = claimer.running_jobs(claimer.claim_due([job_id], now_ms=now_ms))
+    meanwhile()
+    failed = completion.failed(job, tried=tried(), error_class="http.503", now=timezone.now())
+    Completer(clock=SystemClock(), worker="w", using="default").complete([Completion(job, failed)])
 
 
 def follow_up() -> Job:
@@ -159,12 +170,8 @@ def test_what_ran_before_its_biz_type_waited_for_answers_is_dead_and_has_the_fol
     make_biz_type("after.death")
     BizType.objects.filter(code="ask").update(on_resolved="", on_dead="after.death", max_attempts=1)
     job_id = due("ask", biz_id="42")
-    claimer = Claimer(clock=RedisClock(client), worker="w", using="default")
-    (job,) = claimer.running_jobs(claimer.claim_due([job_id], now_ms=0))
-    lay_meanwhile(ask)
 
-    failed = completion.failed(job, tried=tried(), error_class="http.503", now=timezone.now())
-    Completer(clock=SystemClock(), worker="w", using="default").complete([Completion(job, failed)])
+    fail(job_id, meanwhile=lambda: lay_meanwhile(ask))
 
     assert Job.objects.get(id=job_id).status == Status.DEAD
     assert Job.objects.exclude(id=job_id).get().biz_type.code == "after.death"
@@ -189,3 +196,16 @@ def test_a_question_that_follows_from_a_plan_s_answer_has_an_answer_of_its_own(
     assert (decided["id"], decided["answer"]["outcome"]) == (str(second), outcome)
     with pytest.raises(AlreadyAnswered):
         jobs.resolve("after.answer", "42", outcome="other")
+
+
+def test_a_question_that_follows_from_a_plan_s_answer_did_not_get_that_too_late(make_biz_type: MakeBizType) -> None:
+    make_biz_type("decided")
+    make_biz_type("after.death")
+    BizType.objects.filter(code="after.answer").update(on_resolved="decided", on_dead="after.death", max_attempts=1)
+    asked()
+    jobs.resolve(PLAN, "42", outcome="approved")
+
+    fail(follow_up().id)
+
+    follows = json.loads(Job.objects.get(biz_type__code="after.death").body)["follows"]
+    assert (follows["id"], "late_answer" in follows) == (str(follow_up().id), False)
