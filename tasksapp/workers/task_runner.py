@@ -144,9 +144,7 @@ class TaskRunner:
         result: Any = None
         hide = hidden_by(job, using=self._using)
         try:
-            args, kwargs = arguments_of(job.row.body)
-            job_call = JobCall(str(job.id), job.attempt_of_budget, job.row.max_attempts, args, kwargs)
-            result = traced_call(job, lambda: _called(call, job_call, hide))
+            result = traced_call(job, lambda: _called(call, job, hide))
         except MaskedError as raised:
             shown, error = raised, raised.take()
         except Exception as raised:  # whatever the task raises is its attempt's outcome
@@ -167,9 +165,10 @@ class TaskRunner:
         return Done(result) if error is None else Failed(shown or _cause(error) or error)
 
 
-def _called(call: Call, job_call: JobCall, hide: Hide | None) -> Any:
+def _called(call: Call, job: RunningJob, hide: Hide | None) -> Any:
     try:
-        result = call(job_call)
+        args, kwargs = arguments_of(job.row.body)
+        result = call(JobCall(str(job.id), job.attempt_of_budget, job.row.max_attempts, args, kwargs))
         # What is kept with the attempt Celery logs, too.
         return replace(result, text=hide(result.text)) if hide and isinstance(result, Kept) else result
     except Ignore:

@@ -205,6 +205,17 @@ def test_what_a_task_of_django_keeps_is_masked_for_celery_and_for_the_frameworks
     assert columns_with(card) == {"Job.body"}
 
 
+def test_an_argument_that_cannot_be_read_is_masked_too(make_biz_type: MakeBizType, card: str) -> None:
+    make_biz_type("shop.pay", target="celery", task_name="tests.masked.task", masked_fields=["/card"], max_attempts=1)
+    job_id = jobs.create("shop.pay", body={"card": {"__type__": "datetime", "__value__": card}}).job_id
+
+    with pytest.raises(Exception, match="Invalid isoformat string") as failed:
+        call_run_task(job_id, "tests.masked.task")
+
+    assert card not in str(failed.getrepr(style="native"))
+    assert columns_with(card) == {"Job.body"}
+
+
 def test_what_an_exception_does_not_say_but_has_is_masked_too(make_biz_type: MakeBizType, card: str) -> None:
     make_biz_type("shop.pay", target="celery", task_name="tests.masked.silent", masked_fields=["/card"], max_attempts=1)
     job_id = jobs.create("shop.pay", body={"card": card}).job_id
