@@ -75,6 +75,7 @@ def create_many(
     using: str | None = None,
     by: Actor | None = None,
     key_wait_seconds: float | None = None,
+    together: bool = False,
 ) -> list[Created | Rejected]:
     """What became of each request, in order: Created, or Rejected with the error, which does not stop the others.
 
@@ -86,11 +87,19 @@ def create_many(
         by: who creates them; None for the project's own code.
         key_wait_seconds: how long to wait, on PostgreSQL, for a request with the same idempotency key whose transaction
             is open; None for as long as it takes.
+        together: whether they are one plan: where one asks what was answered before, the others are called off as it
+            is, and not refused.
 
     Raises UnknownTenant, TenantMoving, and KeyInUse where that takes longer.
     """
     written = partial(
-        _create_many, tenant=tenant, seen_by=seen_by, using=using, by=by, key_wait_seconds=key_wait_seconds
+        _create_many,
+        tenant=tenant,
+        seen_by=seen_by,
+        using=using,
+        by=by,
+        key_wait_seconds=key_wait_seconds,
+        together=together,
     )
     return traced(requests, written) if is_on() else written(requests)
 
@@ -103,13 +112,14 @@ def _create_many(
     using: str | None,
     by: Actor | None,
     key_wait_seconds: float | None,
+    together: bool,
 ) -> list[Created | Rejected]:
     batch = Batch(timezone.now(), using or router.db_for_write(Job), None, by.name if by else "", key_wait_seconds)
     connection = connections[batch.using]
     health_check.trust(connection)
     reach = reach_of(seen_by, tenant=tenant, using=batch.using)
     outcomes, batch.limits = checked(requests, reach=reach, now=batch.now, using=batch.using)
-    given, outcomes = outcomes, without_resolved(outcomes, now=batch.now, using=batch.using)
+    given, outcomes = outcomes, without_resolved(outcomes, now=batch.now, using=batch.using, together=together)
     writing = Writing([outcome for outcome in outcomes if isinstance(outcome, Accepted)], batch, connection)
     answered = {one.row.id for one in writing.accepted if one.is_answered} if outcomes is not given else set()
     if answered:

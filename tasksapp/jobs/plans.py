@@ -72,7 +72,7 @@ def plan(
     keys = [None if idempotency_key is None else f"{idempotency_key}:{number}" for number in range(len(wanted))]
     requests = [replace(step, biz_id=biz_id, idempotency_key=key) for step, key in zip(wanted, keys, strict=True)]
     with transaction.atomic(using=using):
-        made = create_many(requests, tenant=tenant, seen_by=seen_by, by=by, using=using)
+        made = create_many(requests, tenant=tenant, seen_by=seen_by, by=by, using=using, together=True)
         for outcome in made:
             if isinstance(outcome, Rejected):
                 raise outcome.error

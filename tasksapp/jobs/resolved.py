@@ -12,14 +12,16 @@ from tasksapp.sql.answers import refuse_lifting_answers
 from tasksapp.sql.tombstones import lift_tombstones, living, resolved_ids
 
 
-def without_resolved(outcomes: list[Accepted | Rejected], *, now: datetime, using: str) -> list[Accepted | Rejected]:
+def without_resolved(
+    outcomes: list[Accepted | Rejected], *, now: datetime, using: str, together: bool = False
+) -> list[Accepted | Rejected]:
     """The outcomes, those requests rejected whose business key is resolved.
 
     A request that passes may come too late all the same, where its transaction is committed after the resolve: the
     claim finds that out. Only biz types that have tombstones cost a query.
 
-    One that asks what was answered before passes too, marked: its job is born resolved. Where none is resolved, it is
-    the same list.
+    One that asks what was answered before passes too, marked: its job is born resolved, and so are all that are made
+    together with it. Where none is resolved, it is the same list.
     """
     keys = {
         (outcome.row.biz_type_id, outcome.row.biz_id)
@@ -38,6 +40,11 @@ def without_resolved(outcomes: list[Accepted | Rejected], *, now: datetime, usin
             found.append(outcome._replace(is_answered=True))
         else:
             found.append(Rejected(KeyResolved(outcome.biz_type.code, outcome.row.biz_id)))
+    if together and any(isinstance(one, Accepted) and one.is_answered for one in found):
+        return [
+            one._replace(is_answered=True) if isinstance(one, Accepted) and _key(one) in resolved else one
+            for one in outcomes
+        ]
     return found
 
 

@@ -186,8 +186,9 @@ def redrive(
 
     ``lift`` takes back the resolve of its business key, if there was one.
 
-    Raises JobNotFound, WrongState (it is not dead), VersionConflict, KeyResolved (its business key is resolved) or
-    OneIsLive (another job of the biz id is live, and its biz type keeps one).
+    Raises JobNotFound, WrongState (it is not dead), VersionConflict, KeyResolved (its business key is resolved),
+    AlreadyAnswered (that is an answer which another job has taken) or OneIsLive (another job of the biz id is live, and
+    its biz type keeps one).
     """
     return apply(Verb.REDRIVE, job_id, version=version, lift=lift, by=by, reason=reason, using=using)
 

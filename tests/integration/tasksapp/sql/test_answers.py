@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from delayhub.clock import SystemClock
 from tasksapp import jobs
-from tasksapp.errors import AlreadyAnswered
+from tasksapp.errors import AlreadyAnswered, KeyResolved
 from tasksapp.jobs import completion, resolving
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
@@ -209,3 +209,18 @@ def test_a_question_that_follows_from_a_plan_s_answer_did_not_get_that_too_late(
 
     follows = json.loads(Job.objects.get(biz_type__code="after.death").body)["follows"]
     assert (follows["id"], "late_answer" in follows) == (str(follow_up().id), False)
+
+
+def test_an_answer_before_a_plan_counts_though_others_of_its_jobs_wait_for_none(make_biz_type: MakeBizType) -> None:
+    make_biz_type("remind")
+    steps = [jobs.JobRequest("remind", delay=30), jobs.JobRequest("ask", delay=60)]
+    jobs.resolve(["remind", "ask"], "42", outcome="approved")
+
+    made = jobs.plan("42", steps, idempotency_key="k").jobs
+    again = jobs.plan("42", steps, idempotency_key="k").jobs
+
+    assert [one.job.status for one in made] == [Status.CANCELLED] * 2
+    assert [one.job_id for one in again] == [one.job_id for one in made]
+    assert json.loads(follow_up().body)["follows"]["answer"]["outcome"] == "approved"
+    with pytest.raises(KeyResolved):
+        jobs.plan("42", steps)
