@@ -38,6 +38,7 @@ from tasksapp.models import BizType, NewJob
 from tasksapp.models.api_key import MOVING
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
+from tasksapp.models.job_keys import IdempotencyKey
 from tasksapp.models.sealed_value import is_sealed, key_id_of, mac_of
 
 #: Why some faces have no field of that kind.
@@ -236,11 +237,27 @@ def checked(
     full = None if reach.while_moving else next((no_more_jobs(biz_type.tenant) for biz_type in known.values()), None)
     for job_id, request in zip(new_job_ids(len(requests)), requests, strict=True):
         try:
-            accepted = _accepted(job_id, request, known, now=now, follows=reach.while_moving)
-            outcomes.append(accepted if full is None else Rejected(full))
+            outcomes.append(_accepted(job_id, request, known, now=now, follows=reach.while_moving))
         except InvalidJob as error:
             outcomes.append(Rejected(error))
+    if full is not None:
+        earlier = _keys_of_earlier(outcomes, now=now, using=using)
+        outcomes = [
+            one if isinstance(one, Rejected) or (one.row.biz_type_id, one.key) in earlier else Rejected(full)
+            for one in outcomes
+        ]
     return Checked(outcomes, _admit(outcomes) if is_limited else ())
+
+
+def _keys_of_earlier(
+    outcomes: Sequence[Accepted | Rejected], *, now: datetime, using: str
+) -> set[tuple[int, str | None]]:
+    """By biz type, the idempotency keys that earlier requests had: who repeats one makes no job."""
+    keyed = [one for one in outcomes if isinstance(one, Accepted) and one.key is not None]
+    if not keyed:
+        return set()
+    rows = IdempotencyKey.objects.using(using).filter(expires_at__gt=now, key__in={one.key for one in keyed})
+    return set(rows.filter(biz_type_id__in={one.row.biz_type_id for one in keyed}).values_list("biz_type_id", "key"))
 
 
 def _accepted(

@@ -16,7 +16,7 @@ from tasksapp.access.keys import issue_key
 from tasksapp.access.quotas import Quota, uses_of
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.cache import biz_type_cache
-from tasksapp.errors import QuotaUsedUp
+from tasksapp.errors import KeyTaken, QuotaUsedUp
 from tasksapp.maintenance.counter import Counter
 from tasksapp.models import BizType, Job, Series, Status, Tenant
 from tasksapp.models.tenant import DEFAULT_TENANT
@@ -145,6 +145,21 @@ def test_a_create_asks_the_database_no_more_than_without_quotas(biz_type: BizTyp
 
     assert statements() == before
     assert "SELECT" not in before
+
+
+def test_who_repeats_a_request_is_told_of_its_job_however_full_the_tenant_is(biz_type: BizType) -> None:
+    made = jobs.create("order.close", delay=60, idempotency_key="once")
+    allow(pending_jobs=1)
+    count()
+
+    again = jobs.create("order.close", delay=60, idempotency_key="once")
+
+    assert (again.job_id, again.created) == (made.job_id, False)
+    with pytest.raises(KeyTaken):
+        jobs.create("order.close", delay=61, idempotency_key="once")
+    with pytest.raises(QuotaUsedUp):
+        jobs.create("order.close", delay=60, idempotency_key="twice")
+    assert Job.objects.count() == 1
 
 
 def test_what_follows_a_job_is_made_all_the_same(make_biz_type: MakeBizType, receiver: Receiver, fire: Fire) -> None:
