@@ -299,11 +299,12 @@ class _Resolving:
             if job is None:
                 outcome.answered = row.answered_job  # where it was one that is kept no more
                 continue
+            was_over = False  # before this answer, such as by one whose tombstone is pruned
             if row.answered_job is None and job.finished_at is not None:
-                table.filter(pk=row.pk, answered_job=None).update(answered_job=job.id)
+                was_over = table.filter(pk=row.pk, answered_job=None).update(answered_job=job.id) > 0
             outcome.answered, outcome.status = job.id, str(job.status)
             was_resolved = job.status == Transition.RESOLVE.target and job.error_class == error_class.RESOLVED
-            outcome.too_late = not was_resolved and job.status != Status.PENDING
+            outcome.too_late = was_over or (not was_resolved and job.status != Status.PENDING)
             return
 
 

@@ -224,3 +224,14 @@ def test_an_answer_before_a_plan_counts_though_others_of_its_jobs_wait_for_none(
     assert json.loads(follow_up().body)["follows"]["answer"]["outcome"] == "approved"
     with pytest.raises(KeyResolved):
         jobs.plan("42", steps)
+
+
+def test_another_answer_once_the_first_is_kept_no_more_comes_too_late() -> None:
+    job_id = asked()
+    jobs.resolve("ask", "42", outcome="approved")
+    Tombstone.objects.all().delete()  # as the purger does after its week
+
+    said = jobs.resolve("ask", "42", outcome="rejected")
+
+    assert (said.answered, said.status, said.too_late) == (job_id, Status.CANCELLED, True)
+    assert json.loads(follow_up().body)["follows"]["answer"]["outcome"] == "approved"
