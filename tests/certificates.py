@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -19,13 +19,15 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from django.utils import timezone
 
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
 
 @dataclass
 class Made:
     """A certificate and its key."""
 
     certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
+    key: Key
 
     @property
     def pem(self) -> str:
@@ -47,9 +49,9 @@ class Made:
         return self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, sealed).decode()
 
 
-def made(name: str, *, by: Made | None = None, begins: int = -1, days: int = 30) -> Made:
+def made(name: str, *, by: Made | None = None, begins: int = -1, days: int = 30, key: Key | None = None) -> Made:
     """A certificate of that name: of an authority, where nobody vouches for it. It begins and ends in so many days."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), timezone.now()
+    key, now = key or ec.generate_private_key(ec.SECP256R1()), timezone.now()
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     builder = (
         x509.CertificateBuilder()

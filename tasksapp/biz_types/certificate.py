@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types import verbs
+from tasksapp.delivery.client_tls import BadCertificate, ClientTls, made_context
 from tasksapp.models import BizType
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def bundle_complaint(bundle: str) -> str | None:
         return None
     try:
         _certificates(bundle, "ca_bundle")
+        _must_serve(ClientTls("", bundle), "ca_bundle")
     except BadPem as error:
         return error.message
     return None
@@ -105,15 +107,24 @@ def _read(certificate: str, private_key: str) -> _Identity:
         raise BadPem("certificate", _("The certificate holds from %(begin)s to %(end)s: not now.") % values)
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     pem += b"".join(each.public_bytes(Encoding.PEM) for each in chain)
+    _must_serve(ClientTls(pem.decode(), ""), "certificate")
     return _Identity(pem.decode(), first.subject.rfc4514_string()[:500], ends_at)
 
 
 def _certificates(text: str, name: str) -> list[Certificate]:
     from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415  as above
 
+    if len(text) > LONGEST_PEM:
+        raise BadPem(name, _("These may have %(most)s characters in all.") % {"most": LONGEST_PEM})
     try:
-        if len(text) <= LONGEST_PEM:
-            return load_pem_x509_certificates(text.encode())
+        return load_pem_x509_certificates(text.encode())
     except ValueError:
-        pass
-    raise BadPem(name, _("These are no certificates in PEM."))
+        raise BadPem(name, _("These are no certificates in PEM.")) from None
+
+
+def _must_serve(tls: ClientTls, name: str) -> None:
+    """Raises BadPem where OpenSSL, by which callbacks are sent, wants more of it than to be read."""
+    try:
+        made_context(tls)
+    except BadCertificate:
+        raise BadPem(name, _("OpenSSL does not take this: perhaps a key or a signature is too weak.")) from None

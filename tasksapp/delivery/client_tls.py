@@ -34,8 +34,15 @@ def context_of(tls: ClientTls) -> ssl.SSLContext:
 
     It reads files of the system and takes milliseconds. Raises BadCertificate.
     """
+    return made_context(tls)
+
+
+def made_context(tls: ClientTls) -> ssl.SSLContext:
+    """A context that is not kept. Raises BadCertificate."""
+    # Of the words between certificates, Python takes those of ASCII only.
+    bundle = tls.ca_bundle.encode("ascii", "ignore").decode()
     try:
-        context = ssl.create_default_context(cadata=tls.ca_bundle or None)
+        context = ssl.create_default_context(cadata=bundle or None)
         context.set_alpn_protocols(("http/1.1",))
         if tls.identity:
             with _in_memory(tls.identity.encode()) as path:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tasksapp.biz_types.certificate import BadPem, bundle_complaint, set_certificate
 from tasksapp.biz_types.target import own_target, target_of
+from tasksapp.delivery.client_tls import ClientTls, context_of
 from tasksapp.delivery.own_request import OwnRequest
 from tasksapp.models import BizType
 from tests.certificates import made
@@ -16,6 +18,8 @@ pytestmark = pytest.mark.django_db
 
 AUTHORITY = made("authority")
 CLIENT = made("delayhub", by=AUTHORITY)
+#: OpenSSL reads it, and does not use it.
+WEAK = made("delayhub", key=rsa.generate_private_key(65_537, 1_024))
 
 
 def test_a_certificate_is_stored_sealed_with_its_key_and_says_whose_it_is(biz_type: BizType) -> None:
@@ -44,7 +48,8 @@ def test_a_certificate_is_stored_sealed_with_its_key_and_says_whose_it_is(biz_ty
         ("hush", CLIENT.key_pem, "certificate", "no certificates"),
         ("", CLIENT.key_pem, "certificate", "no certificates"),
         (CLIENT.pem.replace("M", "N"), CLIENT.key_pem, "certificate", "no certificates"),
-        (CLIENT.pem * 200, CLIENT.key_pem, "certificate", "no certificates"),
+        (CLIENT.pem * 200, CLIENT.key_pem, "certificate", "may have 65536 characters"),
+        (WEAK.pem, WEAK.key_pem, "certificate", "too weak"),
     ],
 )
 def test_what_receivers_could_not_be_shown_is_refused(
@@ -71,6 +76,14 @@ def test_a_bundle_holds_certificates() -> None:
     assert bundle_complaint("") is None
     assert bundle_complaint(AUTHORITY.pem + CLIENT.pem) is None
     assert bundle_complaint("hush") is not None
+    assert "65536" in (bundle_complaint(AUTHORITY.pem * 200) or "")
+
+
+def test_a_bundle_may_say_in_any_language_whose_certificates_it_holds() -> None:
+    bundle = f"# Főtanúsítvány\n{AUTHORITY.pem}"
+
+    assert bundle_complaint(bundle) is None
+    assert context_of(ClientTls("", bundle)).cert_store_stats()["x509"] == 1
 
 
 def test_a_job_that_leads_to_another_host_brings_neither_there(biz_type: BizType) -> None:
