@@ -151,6 +151,7 @@ async def _send(target: Target, body: str) -> SampleAnswer:
         response_bytes=now.response_bytes,
         is_test=True,
         make_tokens=_tokens if target.grant else None,
+        total_seconds=LONGEST_SECONDS if target.grant else None,
     )
     return _answer(result, address=guard.verdict)
 

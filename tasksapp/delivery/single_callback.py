@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from delayhub.clock import SystemClock
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.callback import Callback, Target
-from tasksapp.delivery.outcomes import CallbackResult
+from tasksapp.delivery.failure import Failure
+from tasksapp.delivery.outcomes import CallbackResult, Retry, Returned
 
 if TYPE_CHECKING:
     from tasksapp.delivery.dispatcher import Sends
     from tasksapp.delivery.token_keeper import TokenKeeper
 
-#: How long such a callback may wait for its access token.
+#: Longer than such a callback can wait for its access token.
 LONGEST_WAIT_SECONDS = 60.0
 
 
@@ -27,6 +29,7 @@ async def send_single(
     response_bytes: int,
     is_test: bool = False,
     make_tokens: Callable[[], TokenKeeper] | None = None,
+    total_seconds: float | None = None,
 ) -> CallbackResult:
     """What became of a callback of no job, due now, sent by a :class:`Sender` of its own; its connections are closed.
 
@@ -38,6 +41,7 @@ async def send_single(
         response_bytes: how much of a response body is read and kept.
         is_test: whether a person sends it to try the receiver.
         make_tokens: makes what keeps access tokens, inside the loop; needed where the target asks for one.
+        total_seconds: how long the token and the answer may take together; None for as long as each of them may.
     """
     # Here, since aiohttp is a fifth of what django.setup() would cost, and most processes never send.
     from tasksapp.delivery.authorized_sender import AuthorizedSender  # noqa: PLC0415  seldom needed
@@ -60,7 +64,15 @@ async def send_single(
     sender: Sends = Sender(guard=guard, clock=clock, response_bytes=response_bytes)
     if make_tokens is not None:
         sender = AuthorizedSender(sender, tokens=make_tokens(), clock=clock)
+    limit = asyncio.timeout(total_seconds)
     try:
-        return await sender.send(callback)
+        async with limit:
+            result = await sender.send(callback)
+    except TimeoutError:
+        reason = f"no whole answer within {total_seconds:g} s, the access token among them"
+        return CallbackResult(callback, Retry(reason, kind=Failure.TIMEOUT), now_ms, clock.now_ms() - now_ms)
     finally:
         await sender.close()
+    if limit.expired() and isinstance(result.outcome, Returned):
+        return result._replace(outcome=Returned(f"no access token within {total_seconds:g} s"))
+    return result

@@ -34,6 +34,16 @@ def saying(body: Any, *, status: int = 200) -> Answer:
     return answer
 
 
+def slowly(answer: Answer, *, seconds: float) -> Answer:
+    """The same answer, after so many seconds."""
+
+    async def late(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(seconds)
+        return await answer(request)
+
+    return late
+
+
 async def silent(request: web.Request) -> web.StreamResponse:
     """No answer, until who asks has gone."""
     while request.transport is not None and not request.transport.is_closing():

@@ -7,6 +7,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,7 +23,8 @@ from tasksapp.biz_types.sample_call import AddressVerdict, Busy, SampleAnswer, V
 from tasksapp.delivery.sent_request import MASK
 from tasksapp.models import UNTIL_RESUMED, BizType, Job
 from tests.integration.tasksapp.receiver import Receiver, answering
-from tests.integration.tasksapp.token_server import bearers, giving
+from tests.integration.tasksapp.token_server import bearers, giving, slowly
+from tests.integration.tasksapp.token_server import silent as no_token
 
 BODY = '{"order": 42}'
 SECRET = "whsec_" + "c2VjcmV0" * 4
@@ -235,3 +237,22 @@ def test_a_sample_carries_an_access_token_or_says_why_there_is_none(receiver: Re
     assert bearers(receiver) == ["token-1"] * 2
     assert answer.request is not None
     assert answer.request.headers["Authorization"] == f"Bearer {MASK}"
+
+
+def test_the_token_and_the_answer_take_no_longer_than_a_sample_may(
+    receiver: Receiver, redis_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sample_call, "LONGEST_SECONDS", 1.0)
+    with Receiver(answer=no_token) as server:
+        fields = {"auth": "oauth2", "auth_secret": "hush", "token_url": server.url(), "client_id": "us"}
+        began = time.monotonic()
+        without = sent(receiver.url(), **fields)
+        took = time.monotonic() - began
+        server.answer, receiver.answer = slowly(giving(), seconds=0.6), slowly(answering(204), seconds=0.9)
+        late = sent(receiver.url(), **fields)
+
+    assert took < 8  # the token server had ten seconds
+    assert (without.verdict, without.is_sent) == (Verdict.NOT_SENT, False)
+    assert without.reason == "no access token within 1 s"
+    assert (late.verdict, late.is_sent) == (Verdict.TRIED_AGAIN, True)
+    assert late.reason == "no whole answer within 1 s, the access token among them"
