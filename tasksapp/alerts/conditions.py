@@ -163,7 +163,8 @@ def _ending(every: Sequence[BizType], *, now: datetime, using: str) -> list[Cond
     soon = {
         each.pk
         for each in every
-        if each.certificate_ends_at is not None and each.certificate_ends_at < now + CERTIFICATE_NOTICE and each.enabled
+        if each.certificate_ends_at is not None and each.certificate_ends_at < now + CERTIFICATE_NOTICE
+        if each.enabled and each.target == BizType.Target.HTTP
     }
     found = []
     # As they are called now, as above.

@@ -176,3 +176,5 @@ def test_a_client_certificate_is_told_of_a_fortnight_before_its_end_and_once_mor
     assert "order.close: its client certificate (CN=us) ends at " in AlertMessage.objects.get().subject
     assert f"began: certificate_over {biz_type.pk}" in ends(minutes=-1)
     assert ends(days=90) == [f"over: certificate_over {biz_type.pk}"]
+    BizType.objects.update(target=BizType.Target.CELERY)  # nobody is shown it then
+    assert ends(days=13) == []
