@@ -130,6 +130,9 @@ def row_of(record: Mapping[str, Any], *, names: Names, key: TransferKey) -> mode
     for name, column in columns.items():
         if name in record:
             setattr(row, column.attname, _value(column, record, sealed=sealed, names=names, key=key))
+    if isinstance(row, BizType) and not row.client_certificate_sealed:
+        # It was left out as a secret; nobody may think that receivers are shown it.
+        row.certificate_subject, row.certificate_ends_at = "", None
     try:
         row.clean_fields(exclude=[column.name for column in kind.model._meta.concrete_fields if column.is_relation])
     except ValidationError as error:

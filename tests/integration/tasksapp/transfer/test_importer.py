@@ -259,6 +259,24 @@ def test_a_job_of_another_tenant_is_not_touched(acme: Tenant, make_biz_type: Mak
     assert Job.objects.get().biz_type.tenant == acme
 
 
+@pytest.mark.parametrize(("key", "subject"), [(KEY, "CN=us"), ("", "")], ids=["with", "without"])
+def test_a_client_certificate_that_was_left_out_is_not_said_to_be_there(
+    acme: Tenant, make_biz_type: MakeBizType, another_site: Callable[[], None], key: str, subject: str
+) -> None:
+    ends = timezone.now() + timedelta(days=9)
+    biz_type = make_biz_type("order.close", tenant=acme, certificate_subject="CN=us", certificate_ends_at=ends)
+    biz_type.client_certificate = "its key and it"
+    biz_type.save()
+    text = exported(acme, key=key)
+
+    another_site()
+    take_in(text, key=key)
+
+    stored = BizType.objects.get()
+    assert stored.client_certificate == ("its key and it" if key else "")
+    assert (stored.certificate_subject, stored.certificate_ends_at) == (subject, ends if key else None)
+
+
 def test_without_the_key_no_secret_is_read(
     acme: Tenant, make_biz_type: MakeBizType, another_site: Callable[[], None]
 ) -> None:
