@@ -108,7 +108,8 @@ class TokenKeeper:
                 self._take_off(held)
             return held.token
         if held.failed is not None and now_ms < held.failed.until_ms:
-            raise held.failed
+            # A new one each time: an exception keeps the frames of all who raised it, with what they were to send.
+            raise NoToken(held.failed.reason, until_ms=held.failed.until_ms)
         # The others go on waiting for it where this callback is cancelled.
         return await asyncio.shield(held.flight or self._take_off(held))
 
@@ -149,7 +150,7 @@ class TokenKeeper:
             if held.token is not None and now_ms < held.token.ends_ms:
                 held.renew_ms = now_ms + RENEW_AGAIN_MS
                 return held.token
-            held.failed = error
+            held.failed = NoToken(error.reason, until_ms=error.until_ms)
             raise
         finally:
             held.flight = None

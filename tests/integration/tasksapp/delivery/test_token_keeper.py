@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -160,6 +161,20 @@ def test_when_there_is_none_all_processes_hear_why_from_the_one_that_asked(recei
         "token-1",
     }
     assert len(receiver.received) == 2
+
+
+def test_why_there_is_none_keeps_nothing_of_those_who_heard_it(receiver: Receiver) -> None:
+    receiver.answer = answering(503)
+
+    async def act(several: Several) -> list[int]:
+        depths = []
+        for _ in range(4):
+            with pytest.raises(NoToken) as raised:
+                await several.keepers[0].token(several.grant)
+            depths.append(len(list(traceback.walk_tb(raised.value.__traceback__))))
+        return depths[1:]
+
+    assert len(set(among(receiver, act))) == 1
 
 
 def test_a_token_server_that_is_away_silent_or_not_allowed_gives_a_reason(
