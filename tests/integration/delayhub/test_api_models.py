@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import httpx
 import pytest
@@ -90,12 +90,15 @@ QUERY: client.DeadJobQuery = {
     "series": 1, "occurrence_from": AT, "occurrence_until": AT,
 }  # fmt: skip
 
+#: Bodies are not looked through for an export.
+EXPORTED = cast("client.ExportQuery", {name: value for name, value in QUERY.items() if name != "body"})
 #: Each operation of the document, and a call of the client that asks for it with every parameter there is.
 CALLS: Mapping[str, Callable[[Client], object]] = {
     "POST /v1/jobs": lambda api: api.jobs.create("order.close"),
     "POST /v1/jobs/bulk": lambda api: api.jobs.create_many([{"biz_type": "order.close"}]),
     "GET /v1/jobs": lambda api: list(api.jobs.list(page_size=10, status=["dead", "pending"], order="-id", **QUERY)),
     "GET /v1/jobs/dead": lambda api: list(api.jobs.dead(page_size=10, **QUERY)),
+    "GET /v1/jobs/export": lambda api: list(api.jobs.export("csv", status=["dead"], order="-id", **EXPORTED)),
     "GET /v1/jobs/{id}": lambda api: api.jobs.read("1"),  # wait() says wait=, after this
     "PATCH /v1/jobs/{id}": lambda api: api.jobs.change("1", delay=1, version=1),
     "GET /v1/jobs/{id}/attempts": lambda api: list(api.jobs.attempts("1", page_size=10)),
@@ -146,6 +149,7 @@ CALLS: Mapping[str, Callable[[Client], object]] = {
     ),
     "GET /v1/biz-type-definitions": lambda api: api.biz_types.export(),
     "PUT /v1/biz-type-definitions": lambda api: api.biz_types.import_document({"version": 1}, dry_run=True),
+    "GET /v1/key": lambda api: api.keys.own(),
     "GET /v1/keys": lambda api: list(api.keys.list(name="checkout", enabled=True, page_size=10)),
     "POST /v1/keys": lambda api: api.keys.create("checkout", scopes=["jobs:read"]),
     "GET /v1/keys/{id}": lambda api: api.keys.read(1),

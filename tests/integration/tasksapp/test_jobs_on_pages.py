@@ -85,6 +85,7 @@ def test_the_python_on_a_page_runs(
     delayhub.install(current_celery)
     module = f"docs_{page.stem}"
     BizType.objects.create(code="order.remind", target=BizType.Target.CELERY, task_name=f"{module}.remind")
+    BizType.objects.create(code="expense.ask", url="https://shop.example/hooks", on_resolved="order.close")
     key = issue_key("shop", scopes=["jobs:read", "jobs:write", "jobs:pull"]).key
     # a task of one page is none of the next page's
     monkeypatch.setattr("celery._state._on_app_finalizers", set(_on_app_finalizers))

@@ -32,7 +32,7 @@ def test_a_viewer_reads_no_bodies_by_the_api_and_an_operator_does() -> None:
         user.groups.add(Group.objects.get(name=f"DelayHub {user.username}"))
 
     assert SessionCaller(viewer).scopes == {Scope.BIZ_TYPES_READ}
-    assert SessionCaller(operator).scopes == {Scope.BIZ_TYPES_READ, Scope.JOBS_READ, Scope.STATS}
+    assert SessionCaller(operator).scopes == {*(Scope.BIZ_TYPES_READ, Scope.JOBS_READ, Scope.JOBS_BODY, Scope.STATS)}
     assert SessionCaller(manager).scopes == set(Scope)
 
 

@@ -45,6 +45,7 @@ CHECKS = [
 OPERATIONS = [
     ("GET", "/v1/jobs"),
     ("GET", "/v1/jobs/dead"),
+    ("GET", "/v1/jobs/export"),
     ("POST", "/v1/jobs"),
     ("POST", "/v1/jobs/bulk"),
     ("GET", "/v1/jobs/{id}"),
@@ -102,6 +103,7 @@ OPERATIONS = [
     ("GET", "/v1/biz-types/{code}"),
     ("PATCH", "/v1/biz-types/{code}"),
     ("DELETE", "/v1/biz-types/{code}"),
+    ("PUT", "/v1/biz-types/{code}/certificate"),
     ("PUT", "/v1/biz-types/{code}/credentials"),
     ("POST", "/v1/biz-types/{code}/end-rotation"),
     ("GET", "/v1/biz-types/{code}/key-pairs"),

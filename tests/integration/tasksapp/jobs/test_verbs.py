@@ -148,7 +148,7 @@ def test_verbs_work_without_redis(biz_type: BizType, settings: Any) -> None:
     assert jobs.cancel(job_id).status == Status.CANCELLED
 
 
-@pytest.mark.parametrize("place", ["verbs", "creation"])
+@pytest.mark.parametrize("place", ["verbs", "writing"])
 def test_a_timer_that_fails_after_the_commit_neither_raises_nor_loses_the_change(
     biz_type: BizType, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
