@@ -207,7 +207,8 @@ async def _cancel_job(call: Call) -> dict[str, Any]:
 
 
 async def _resolve_jobs(call: Call) -> dict[str, Any]:
-    return _some(await call.client.jobs.resolve(**call.given), "accepted cancelled running")
+    found = await call.client.jobs.resolve(**call.given)
+    return _some(found, "accepted cancelled running answered status too_late")
 
 
 async def _plan_operation(call: Call) -> dict[str, Any]:
@@ -313,11 +314,13 @@ TOOLS: Mapping[str, Tool] = {
         Tool(
             name="resolve_jobs",
             about="Calls off all jobs of one business key, since what they wait for has happened: the order was paid."
-            " New ones are refused for a week.",
+            " New ones are refused for a week. outcome and body answer a job that is a question.",
             scopes=_WRITE,
             takes={
                 "biz_types": {"type": "array", "items": _BIZ_TYPE, "minItems": 1, "maxItems": 20},
                 "biz_id": {**_TEXT, "description": "The whole business key."},
+                "outcome": {"type": "string", "minLength": 1, "maxLength": 100, "description": "Such as approved."},
+                "body": {"description": "Any JSON value, for what follows from the answer."},
                 "reason": {**_TEXT, "description": "Why, for the audit."},
             },
             needs=("biz_types", "biz_id", "reason"), do=_resolve_jobs, changes=True, destroys=True,

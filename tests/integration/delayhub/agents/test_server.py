@@ -247,7 +247,9 @@ def test_the_other_tools_say_what_the_site_says(agent: Connect, api: SiteClient)
         health = await result_of(client, "health")
         assert {each["quota"] for each in health["quotas"]} >= {"pending_jobs"}
         gone = await result_of(client, "resolve_jobs", biz_types=[BIZ_TYPE], biz_id="mcp-paid", reason="paid")
-        assert gone["accepted"] is True
+        assert (gone["accepted"], gone["answered"]) == (True, None)
+        words = {"biz_types": [BIZ_TYPE], "biz_id": "mcp-asked", "outcome": "approved", "body": {"by": "ada"}}
+        assert "that have on_resolved" in await refusal_of(client, "resolve_jobs", **words, reason="asked")
         assert "400 invalid" in await refusal_of(client, "create_job", biz_type="no.such")
         assert "there is no tool" in await refusal_of(client, "drop_everything")
         assert "do not fit" in await refusal_of(client, "create_job", biz_type=BIZ_TYPE, request={"url": "http://a/"})
