@@ -89,7 +89,9 @@ def _send(world: World, entry: Entry, message: Message) -> str:
     if replaced:
         _enter_replaced(world, replaced)
     known = world.ledger.messages.get(name)
-    if name.partition("#")[0] != entry.id or (known is not None and known.state is State.LIVE and not known.is_settled):
+    # One whose end came late may be settled, which its consumer was not told: then its id is free.
+    is_there = known is not None and known.state is State.LIVE and known.is_settled is False
+    if name.partition("#")[0] != entry.id or is_there:
         raise Broken(f"stored under another's id: {entry.id} as {name}")
     message.name = name
     world.ledger.messages[name] = message
