@@ -49,7 +49,11 @@ class _Opening(DeferredAttribute):
         if instance is None:
             return self
         value = stored(instance, self.field.attname)
-        return self._opened(instance, value) if is_sealed(value) else value
+        if not is_sealed(value):
+            return value
+        # Bytes that a caller gave may begin as anything does, so the row's mark says what they are.
+        is_plain = not isinstance(value, str) and not instance.is_sealed
+        return value if is_plain else self._opened(instance, value)
 
     def __set__(self, instance: Any, value: Any) -> None:
         vars(instance)[self.field.attname] = value

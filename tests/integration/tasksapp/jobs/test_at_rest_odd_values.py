@@ -1,0 +1,66 @@
+"""Values that look encrypted and are not, that are encrypted and cannot be opened, and what others are told of both."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from celery import Celery
+from cryptography.fernet import Fernet
+from django.utils import timezone
+
+from tasksapp import jobs
+from tasksapp.access.actors import Actor
+from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.export import FORMATS
+from tasksapp.models import Job, Status
+from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.stored_jobs import due
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECRET = "4111-secret-0042-of-ada"
+#: As encrypted values begin.
+ODD = f"@1 {SECRET}"
+LONG_AGO = timedelta(hours=1)
+
+
+@pytest.fixture(autouse=True)
+def _kept(settings: Any, current_celery: Celery) -> None:
+    settings.DELAYHUB |= {
+        "ENCRYPTION_KEYS": [Fernet.generate_key().decode()],
+        "KEPT_EXCHANGES": "all",
+        "ALLOWED_TASKS": ["tests.odd_values.*"],
+    }
+
+
+def running(claimer: Claimer, *ids: UUID) -> list[UUID]:
+    """Those of the jobs that run once they are claimed together."""
+    return [job.id for job in claimer.running_jobs(claimer.claim_due(ids, now_ms=0))]
+
+
+def test_exact_bytes_of_a_plain_job_may_begin_as_encrypted_ones_do(make_biz_type: MakeBizType) -> None:
+    make_biz_type("order.close")
+    job_id = jobs.create("order.close", delay=60, raw=ODD.encode()).job_id
+
+    job = Job.objects.select_related("biz_type__tenant").get(id=job_id)
+
+    assert bytes(job.raw or b"") == ODD.encode()
+    assert SECRET in FORMATS["ndjson"][2]([job])
+    jobs.edit(job_id, raw=ODD.encode() * 2, by=Actor("ada"))
+    assert bytes(Job.objects.get().raw or b"") == ODD.encode() * 2
+
+
+def test_such_bytes_keep_no_other_job_from_running(make_biz_type: MakeBizType, claimer: Claimer) -> None:
+    make_biz_type("told")
+    make_biz_type("order.close", on_dead="told", max_age=timedelta(seconds=1))
+    make_biz_type("order.open")
+    odd = due(raw=ODD.encode(), due_at=timezone.now() - LONG_AGO)
+    other = due("order.open", due_at=timezone.now() - LONG_AGO)
+
+    assert running(claimer, odd, other) == [other]
+
+    assert Job.objects.get(id=odd).status == Status.DEAD
+    assert ODD in Job.objects.get(biz_type__code="told").body
