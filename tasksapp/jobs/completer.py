@@ -96,9 +96,11 @@ class Completion(NamedTuple):
         """The job as it has ended."""
         row, finished = self.job.row, self.finished
         attempts = row.attempts + finished.counted
+        # What was not opened, or could not be, is read where a job follows it.
+        body, raw, request = ("", None, "") if self.job.is_closed else (row.body, row.raw, row.request)
         return EndedJob(
-            row.id, self.job.biz_type, finished.status, row.biz_id, row.body, row.due_at, attempts,
-            finished.last_error, finished.error_class, row.traceparent, row.raw, row.request,
+            row.id, self.job.biz_type, finished.status, row.biz_id, body, row.due_at, attempts,
+            finished.last_error, finished.error_class, row.traceparent, raw, request,
             row.flow_key, is_sealed=self.job.is_sealed,
         )  # fmt: skip
 

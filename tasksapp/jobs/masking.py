@@ -95,6 +95,8 @@ def hidden_by(job: RunningJob, *, using: str) -> Hide | None:
     masks = masks_of(job.biz_type, made_at=_made_at(row.id))
     if masks is None:
         return None
+    if row.body and job.is_closed:
+        return None  # no key opened it, so nobody else got it: what is said are our own words
     body: str = row.body
     raw: object = row.raw
     if not body:  # a puller's claim, or a task that ran into its hard time limit

@@ -10,7 +10,7 @@ from tasksapp.conf import options
 from tasksapp.models import BizType, Job
 from tasksapp.models.new_job import seal_place
 from tasksapp.models.sealable import stored
-from tasksapp.models.sealed_value import open_bytes, open_text
+from tasksapp.models.sealed_value import MARK, open_bytes, open_text
 from tasksapp.sql.claim_answer import OF_OUTCOMES, ClaimedJob
 
 
@@ -49,6 +49,11 @@ class RunningJob(NamedTuple):
             raw = open_bytes(bytes(raw), place=f"{place}/raw")
         request = open_text(row.request, place=f"{place}/request")
         return self._replace(row=row._replace(body=body, raw=raw, request=request))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether what its row has is still encrypted: it was read without its body, or no key opens it."""
+        return self.row.request[:1] == MARK
 
     @property
     def id(self) -> UUID:

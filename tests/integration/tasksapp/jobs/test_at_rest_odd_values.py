@@ -13,9 +13,11 @@ from django.utils import timezone
 
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.export import FORMATS
-from tasksapp.models import Job, Status
+from tasksapp.models import BizType, Job, Status
+from tasksapp.models.sealable import UNREADABLE, stored
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.stored_jobs import due
 
@@ -64,3 +66,39 @@ def test_such_bytes_keep_no_other_job_from_running(make_biz_type: MakeBizType, c
 
     assert Job.objects.get(id=odd).status == Status.DEAD
     assert ODD in Job.objects.get(biz_type__code="told").body
+
+
+@pytest.mark.parametrize("raw", [None, b"\x00\xff"])
+def test_what_was_changed_dies_of_it_and_keeps_no_other_job_from_running(
+    make_biz_type: MakeBizType, claimer: Claimer, settings: Any, raw: bytes | None
+) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "MAX_SYSTEM_ERRORS": 1}
+    make_biz_type("told")
+    make_biz_type("order.close", encrypted=True, on_dead="told")
+    changed, moved, good = (due(raw=raw, due_at=timezone.now() - LONG_AGO) for _ in range(3))
+    column = "body" if raw is None else "raw"
+    Job.objects.filter(id=changed).update(**{column: stored(Job.objects.get(id=moved), column)})
+
+    assert running(claimer, changed, good) == [good]
+
+    assert Job.objects.get(id=changed).status == Status.DEAD
+    follows = Job.objects.get(biz_type__code="told")
+    assert follows.is_sealed
+    assert '"body_left_out":true' in follows.body
+
+
+@pytest.mark.parametrize(("raw", "pointer"), [(None, ""), (None, "/card"), (b"\x00\xff", "/card")])
+def test_masks_leave_the_reason_why_nothing_is_sent(
+    make_biz_type: MakeBizType, claimer: Claimer, settings: Any, raw: bytes | None, pointer: str
+) -> None:
+    biz_type = make_biz_type("order.close", encrypted=True)
+    make_biz_type("order.open")
+    hidden = due(body=None if raw else {"card": SECRET}, raw=raw, due_at=timezone.now() - LONG_AGO)
+    other = due("order.open", due_at=timezone.now() - LONG_AGO)
+    BizType.objects.filter(pk=biz_type.pk).update(masked_fields=[pointer])
+    biz_type_cache.clear()
+    settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": [Fernet.generate_key().decode()]}
+
+    assert running(claimer, hidden, other) == [other]
+
+    assert Job.objects.get(id=hidden).last_error == f"not sent: {UNREADABLE}"
