@@ -11,9 +11,10 @@ from tasksapp.jobs.attempt_headers import CLAIM
 from tasksapp.jobs.requests import Accepted
 from tasksapp.models import Attempt, Job
 from tasksapp.models.attempt import attempt_place
+from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.new_job import sealed_job
 from tasksapp.models.sealable import stored
-from tasksapp.models.sealed_value import is_sealed, seal_short, seal_text
+from tasksapp.models.sealed_value import MARK, Tampered, is_sealed, open_text, seal_short, seal_text
 from tasksapp.sql.finished import Finished
 
 #: What is kept of an exchange; of most attempts, nothing.
@@ -49,30 +50,53 @@ def outcome_at_rest(finished: Finished, *, place: str) -> Finished:
     """
     last_error, tried = seal_short(finished.last_error, place=f"{place}/last_error"), finished.tried
     if tried is not None and any(getattr(tried, name) for name in _EXCHANGED):
-        sealed = _exchange(tried._asdict(), place=attempt_place(finished.job_id, tried.number))
-        tried = tried._replace(**sealed)
+        tried = tried._replace(**_exchange(tried._asdict(), place=attempt_place(finished.job_id, tried.number)))
     return finished._replace(last_error=last_error, tried=tried)
 
 
 def said_at_rest(job: Job, *, using: str) -> dict[str, Any]:
     """Encrypts the attempts of a job that is to be encrypted; gives back what its row says of them, by its columns."""
     for attempt in Attempt.objects.using(using).filter(job_id=job.id):
-        columns = _exchange(vars(attempt), place=attempt.seal_place)
+        columns = _exchange(vars(attempt), place=attempt.seal_place, is_stored=True)
         Attempt.objects.using(using).filter(pk=attempt.pk).update(**columns)
-    return {"last_error": _short(stored(job, "last_error"), place=f"{job.seal_place}/last_error")}
+    said, place = stored(job, "last_error"), f"{job.seal_place}/last_error"
+    return {"last_error": said if _is_encrypted(said, place=place) else seal_short(said, place=place)}
 
 
-def _exchange(values: Mapping[str, Any], *, place: str) -> dict[str, Any]:
-    """What was sent, answered and said, by its columns; what is empty or encrypted stays as it is."""
-    sealed: dict[str, Any] = {"error": _short(values["error"], place=f"{place}/error")}
-    for name in _EXCHANGED[:-1]:
-        value = values[name]
-        # A claim is found again by the mark of its token, which says nothing else.
-        is_open = not value or is_sealed(value) or (isinstance(value, Mapping) and CLAIM in value)
-        text = value if isinstance(value, str) else json.dumps(value)
-        sealed[name] = value if is_open else seal_text(text, place=f"{place}/{name}")
+def _exchange(values: Mapping[str, Any], *, place: str, is_stored: bool = False) -> dict[str, Any]:
+    """What was sent, answered and said, by its columns; what is empty stays as it is, and what is encrypted already.
+
+    Args:
+        values: by column.
+        place: that of the attempt.
+        is_stored: whether they are a row's, some of which may be encrypted. Others may begin as those do: receivers
+            and pullers wrote them.
+    """
+    sealed: dict[str, Any] = {}
+    for name in _EXCHANGED:
+        value, at = values[name], f"{place}/{name}"
+        if not value or is_claim(name, value) or (is_stored and _is_encrypted(value, place=at)):
+            sealed[name] = value
+        elif name == "error":
+            sealed[name] = seal_short(value, place=at)
+        else:
+            sealed[name] = seal_text(value if isinstance(value, str) else json.dumps(value), place=at)
     return sealed
 
 
-def _short(text: str, *, place: str) -> str:
-    return text if is_sealed(text) else seal_short(text, place=place)
+def is_claim(column: str, value: Any) -> bool:
+    """Whether that is a puller's claim, which is found again by the mark of its token, and says nothing else."""
+    return column == "request_headers" and isinstance(value, Mapping) and CLAIM in value
+
+
+def _is_encrypted(value: Any, *, place: str) -> bool:
+    """Whether what a row has there was encrypted for that place, by whichever key."""
+    if not isinstance(value, str) or not is_sealed(value):
+        return False
+    try:
+        open_text(value, place=place)
+    except Tampered:
+        return False
+    except SecretUnreadable:
+        pass
+    return value != MARK

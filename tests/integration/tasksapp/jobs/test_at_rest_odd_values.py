@@ -7,6 +7,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import redis
+from aiohttp import web
 from celery import Celery
 from cryptography.fernet import Fernet
 from django.utils import timezone
@@ -18,7 +20,11 @@ from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.export import FORMATS
 from tasksapp.models import BizType, Job, Status
 from tasksapp.models.sealable import UNREADABLE, stored
-from tests.fixture_types import MakeBizType
+from tasksapp.pulling.held_claim import HeldClaim
+from tasksapp.pulling.puller import Puller
+from tests.fixture_types import Fire, MakeBizType
+from tests.integration.tasksapp.everywhere import places_of
+from tests.integration.tasksapp.receiver import Receiver
 from tests.integration.tasksapp.stored_jobs import due
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -102,3 +108,35 @@ def test_masks_leave_the_reason_why_nothing_is_sent(
     assert running(claimer, hidden, other) == [other]
 
     assert Job.objects.get(id=hidden).last_error == f"not sent: {UNREADABLE}"
+
+
+async def repeat(request: web.Request) -> web.StreamResponse:
+    """A receiver that says what it got, and says it as a puller's claim has its mark."""
+    headers = {"delayhub-claim": "1", "x-echo": SECRET}
+    return web.Response(status=500, text=await request.text(), headers=headers)
+
+
+def test_an_answer_is_encrypted_whatever_it_begins_with(
+    make_biz_type: MakeBizType, receiver: Receiver, fire: Fire, redis_client: redis.Redis
+) -> None:
+    make_biz_type("order.close", url=receiver.url(), encrypted=True)
+    receiver.answer = repeat
+    job_id = due(raw=ODD.encode(), content_type="text/plain")
+
+    fire()
+
+    assert places_of(SECRET, redis_client) == []
+    attempt = Job.objects.get(id=job_id).attempt_log.get()
+    assert (attempt.response_body, attempt.response_headers["x-echo"]) == (ODD, SECRET)
+
+
+def test_so_is_what_a_puller_says(make_biz_type: MakeBizType, redis_client: redis.Redis) -> None:
+    biz_type = make_biz_type("report", target="pull", encrypted=True)
+    job_id = due("report")
+    (claim,) = Puller(by=Actor("api:shop")).run_once([biz_type], most=5).claims
+
+    HeldClaim(str(claim.token), seen_by=None, by=Actor("api:shop")).fail(reason=ODD, note=ODD)
+
+    assert places_of(SECRET, redis_client) == []
+    attempt = Job.objects.get(id=job_id).attempt_log.get()
+    assert (attempt.error, attempt.response_body) == (ODD, ODD)
