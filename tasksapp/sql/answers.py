@@ -16,6 +16,7 @@ from django.db.models import F, Q
 
 from tasksapp.errors import AlreadyAnswered
 from tasksapp.models import Job, Tombstone, Transition, error_class
+from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.job import FOLLOW_UP
 from tasksapp.models.sealable import stored
 from tasksapp.sql.tombstones import mark_first_tombstones
@@ -26,7 +27,7 @@ class Answer(NamedTuple):
 
     Args:
         outcome: in a word, such as ``approved``.
-        body: what else, as JSON.
+        body: what else, as JSON; '' where no key opens it.
         at: when.
         by: who; '' for the project's own code.
     """
@@ -39,15 +40,21 @@ class Answer(NamedTuple):
     @classmethod
     def of(cls, row: Tombstone) -> Answer:
         """The answer that a tombstone has."""
-        return cls(row.outcome, row.readable_answer, row.at, row.by)
+        try:
+            body = row.answer or "null"
+        except SecretUnreadable:
+            body = ""
+        return cls(row.outcome, body, row.at, row.by)
 
     def as_json(self) -> dict[str, Any]:
         """As a follow-up's body has it."""
-        return {"outcome": self.outcome, "body": json.loads(self.body), "at": self.at.isoformat(), "by": self.by}
+        said = {"body": json.loads(self.body)} if self.body else {"body": None, "body_left_out": True}
+        return {"outcome": self.outcome, **said, "at": self.at.isoformat(), "by": self.by}
 
     def says_the_same(self, other: Answer) -> bool:
         """Whether another answer is no other one: a caller who heard nothing says it again."""
-        return self.outcome == other.outcome and _in_order(self.body) == _in_order(other.body)
+        is_known = self.body != "" and other.body != ""
+        return is_known and self.outcome == other.outcome and _in_order(self.body) == _in_order(other.body)
 
 
 def _in_order(body: str) -> str:

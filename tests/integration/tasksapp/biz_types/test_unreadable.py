@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +17,9 @@ from tasksapp.alerts.conditions import biz_type_judgement, biz_type_work
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.unreadable import LATELY, REASON, hold, is_held
+from tasksapp.errors import AlreadyAnswered
 from tasksapp.jobs.claimer import Claimer
+from tasksapp.jobs.follow_ups import FOLLOWS
 from tasksapp.models import AlertKind, BizType, Job, Status
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.sealable import UNREADABLE
@@ -135,6 +138,20 @@ def test_what_follows_is_made_without_the_body(make_biz_type: MakeBizType, setti
     follows = Job.objects.get(biz_type__code="told")
     assert follows.is_sealed
     assert '"body_left_out":true' in follows.body
+
+
+def test_an_answer_that_no_key_opens_is_said_to_be_left_out(make_biz_type: MakeBizType, settings: Any) -> None:
+    make_biz_type("told", encrypted=True)
+    make_biz_type("asked", on_resolved="told", encrypted=True)
+    jobs.resolve("asked", "42", outcome="approved", body={"limit": 5})
+    use(settings, KEPT)
+
+    jobs.create("asked", biz_id="42", delay=60)
+
+    answer = json.loads(Job.objects.get(biz_type__code="told").body)[FOLLOWS]["answer"]
+    assert (answer["outcome"], answer["body"], answer["body_left_out"]) == ("approved", None, True)
+    with pytest.raises(AlreadyAnswered):  # nobody knows whether it is the same
+        jobs.resolve("asked", "42", outcome="approved")
 
 
 def test_other_series_go_on_where_one_cannot_be_read(make_biz_type: MakeBizType, settings: Any) -> None:
