@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from tasksapp.delivery.own_request import read_own_request
-from tasksapp.jobs.at_rest import said_at_rest
+from tasksapp.jobs.at_rest import is_claim, said_at_rest
 from tasksapp.models import Attempt, BizType, Job, Series, Status, Tombstone
 from tasksapp.models.columns import sealed_texts
 from tasksapp.models.encrypted_text import SecretUnreadable, is_newest, open_sealed, reseal
@@ -39,6 +39,7 @@ class Resealed:
     Args:
         biz_types: secrets of biz types that were encrypted again.
         series: series of which something was.
+        answers: answers that are kept for jobs.
         jobs: jobs of which something was.
         running: jobs of encrypted biz types that are not encrypted, and run: another time.
         unreadable: how many rows hold a secret that no key opens; they are left as they are.
@@ -47,6 +48,7 @@ class Resealed:
 
     biz_types: int = 0
     series: int = 0
+    answers: int = 0
     jobs: int = 0
     running: int = 0
     unreadable: int = 0
@@ -94,11 +96,12 @@ class Resealer:
                 self.done.series += self._kept(Series, series, _as_read(series), columns)
 
         for answered in Tombstone.objects.using(self._using).filter(~Q(answer="")).select_related("biz_type"):
-            if answered.biz_type.encrypted and not is_sealed(stored(answered, "answer")):
+            before = {"answer": stored(answered, "answer")}
+            if answered.biz_type.encrypted and not is_sealed(before["answer"]):
                 answered.seal()
-                self._kept(Tombstone, answered, {}, {"answer": stored(answered, "answer")})
+                self.done.answers += self._kept(Tombstone, answered, before, {"answer": stored(answered, "answer")})
             elif again := self._tried(partial(_again, answered, ["answer"]), f"the answer to {answered.biz_id}"):
-                self._kept(Tombstone, answered, {}, again)
+                self.done.answers += self._kept(Tombstone, answered, before, again)
 
     def run_jobs(self, *, after: UUID | None = None) -> Iterator[int]:
         """All jobs in the order of their ids; gives how many were looked at in each step.
@@ -142,7 +145,9 @@ class Resealer:
             return
         columns = _content(job) | (_again(job, ["last_error"]) if job.is_sealed else {})
         tried = [(attempt, again) for attempt in attempts if (again := _again(attempt, _OF_ATTEMPT))]
-        if not columns and not tried:
+        # Such as those of a job from before that a request has replaced since.
+        has_plain = job.is_sealed and any(map(_has_plain, attempts))
+        if not columns and not tried and not has_plain:
             return
         if columns and not self._kept(Job, job, _as_read(job), columns):
             return
@@ -153,6 +158,10 @@ class Resealer:
             self._kept(Attempt, attempt, {}, again)
         if not job.is_sealed and "body" in columns:
             self._kept(Job, job, {}, said_at_rest(job, using=self._using))
+        if has_plain:
+            said = said_at_rest(job, using=self._using)
+            if not is_sealed(stored(job, "last_error")):
+                self._kept(Job, job, {"version": job.version}, said)
 
     def _tried(self, work: Callable[[], Any], what: str) -> Any:
         """What it gives back; None where something of it cannot be read, which is noted."""
@@ -198,6 +207,12 @@ def _again(row: Job | Series | Attempt | Tombstone, columns: Any) -> dict[str, A
         elif not isinstance(value, str) and not is_of_newest_key(bytes(value)):
             found[name] = seal_bytes(open_bytes(bytes(value), place=place), place=place)
     return found
+
+
+def _has_plain(attempt: Attempt) -> bool:
+    """Whether something of an attempt of an encrypted job is not encrypted."""
+    values = {name: stored(attempt, name) for name in _OF_ATTEMPT}
+    return any(value and not is_sealed(value) and not is_claim(name, value) for name, value in values.items())
 
 
 def _resealed(sealed: str) -> str:

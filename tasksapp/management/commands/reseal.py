@@ -43,9 +43,10 @@ class Command(BaseCommand):
         progress.end()
         done = resealer.done
         verb = "need an old key" if options["dry_run"] else "encrypted again"
+        said = f"{counted(done.answers, 'answer', 'answers')}, " if done.answers else ""
         self.stdout.write(
             f"{verb}: {counted(done.biz_types, 'secret of a biz type', 'secrets of biz types')},"
-            f" {done.series:,} series, {counted(done.jobs, 'job', 'jobs')};"
+            f" {done.series:,} series, {said}{counted(done.jobs, 'job', 'jobs')};"
             f" looked at {counted(progress.done, 'job', 'jobs')}"
         )
         if done.running:

@@ -9,21 +9,24 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import redis
 from cryptography.fernet import Fernet
 from django.core.management import CommandError
 from django.db import connections
 from django.utils import timezone
 
 from tasksapp import jobs, series
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.delivery.own_request import read_own_request
 from tasksapp.jobs.at_rest import said_at_rest
 from tasksapp.maintenance import resealer
 from tasksapp.maintenance.resealer import Resealer
-from tasksapp.models import Attempt, BizType, Job, Series
+from tasksapp.models import Attempt, BizType, Job, Series, Tombstone
 from tasksapp.models.encrypted_text import open_sealed
 from tasksapp.models.sealable import stored
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.commands import run_command
+from tests.integration.tasksapp.everywhere import places_of
 from tests.integration.tasksapp.receiver import Receiver
 from tests.integration.tasksapp.stored_jobs import due
 
@@ -215,3 +218,46 @@ def resealed_beside() -> None:
             pass
     finally:
         connections.close_all()
+
+
+def test_answers_count_and_a_newer_one_stays(
+    settings: Any, make_biz_type: MakeBizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(settings, OLD)
+    make_biz_type("told", encrypted=True)
+    make_biz_type("asked", on_resolved="told", encrypted=True)
+    jobs.resolve("asked", "42", outcome="approved", body=SAID)
+    use(settings, NEW, OLD)
+    assert run_command("reseal", "--dry-run").startswith("need an old key: 0 secrets of biz types, 0 series, 1 answer,")
+    again = resealer._again
+
+    def answered_meanwhile(row: Any, columns: Any) -> dict[str, Any]:
+        found = again(row, columns)
+        newer = Tombstone.objects.get()
+        newer.answer = '"newer"'
+        newer.seal()
+        Tombstone.objects.update(answer=stored(newer, "answer"))
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(resealer, "_again", answered_meanwhile)
+        assert "answer" not in run_command("reseal")
+
+    assert Tombstone.objects.get().answer == '"newer"'
+
+
+def test_what_was_said_of_a_job_before_it_was_replaced_is_encrypted_too(
+    settings: Any, make_biz_type: MakeBizType, redis_client: redis.Redis
+) -> None:
+    biz_type = make_biz_type("order.once", one_live="replace")
+    job_id = jobs.create("order.once", biz_id="42", delay=3600).job_id
+    said(job_id)
+    BizType.objects.filter(pk=biz_type.pk).update(encrypted=True)
+    biz_type_cache.clear()
+    jobs.create("order.once", biz_id="42", delay=3600, body=1)
+
+    assert run_command("reseal").startswith("encrypted again: 0 secrets of biz types, 0 series, 1 job;")
+    assert run_command("reseal").startswith("encrypted again: 0 secrets of biz types, 0 series, 0 jobs;")
+
+    assert places_of(SAID, redis_client) == []
+    assert (Job.objects.get().last_error, Attempt.objects.get().response_body) == (SAID, SAID)
