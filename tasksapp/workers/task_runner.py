@@ -149,6 +149,8 @@ class TaskRunner:
             shown, error = raised, raised.take()
         except Exception as raised:  # whatever the task raises is its attempt's outcome
             error = raised
+        if job.is_sealed:
+            shown = _untold(error)
         seconds = self._clock.monotonic() - started
         tried = _tried(job, started_at=started_at, seconds=seconds, error=_error_text(error, hide))
         tried = tried._replace(response_body=kept_text(result, error))
@@ -269,6 +271,17 @@ def _asked_wait_seconds(error: Exception, *, now: datetime) -> float | None:
 def _cause(error: Exception | None) -> Exception | None:
     """The error behind a retry, or the error itself."""
     return error.exc if isinstance(error, Retry) else error
+
+
+def _untold(error: Exception | None) -> MaskedError | None:
+    """What Celery, whose log and results are kept elsewhere, hears of the failure of an encrypted job: its kind.
+
+    None where that is nothing, or decides what Celery does with the message.
+    """
+    cause = _cause(error)
+    if cause is None or isinstance(cause, Reject | TaskRefused):
+        return None
+    return MaskedError(f"{type(cause).__name__} (the rest is encrypted)")
 
 
 def _error_text(error: Exception | None, hide: Hide | None = None) -> str:

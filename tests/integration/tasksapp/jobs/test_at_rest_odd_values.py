@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -9,10 +11,12 @@ from uuid import UUID
 import pytest
 import redis
 from aiohttp import web
-from celery import Celery
+from celery import Celery, shared_task
+from celery.app.trace import build_tracer
 from cryptography.fernet import Fernet
 from django.utils import timezone
 
+from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types.cache import biz_type_cache
@@ -22,6 +26,7 @@ from tasksapp.models import BizType, Job, Status
 from tasksapp.models.sealable import UNREADABLE, stored
 from tasksapp.pulling.held_claim import HeldClaim
 from tasksapp.pulling.puller import Puller
+from tasksapp.tasks import run_task
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.everywhere import places_of
 from tests.integration.tasksapp.receiver import Receiver
@@ -33,6 +38,11 @@ SECRET = "4111-secret-0042-of-ada"
 #: As encrypted values begin.
 ODD = f"@1 {SECRET}"
 LONG_AGO = timedelta(hours=1)
+
+
+@shared_task(name="tests.odd_values.charge")
+def charge(card: str) -> None:
+    raise ValueError(f"bad card {card}")
 
 
 @pytest.fixture(autouse=True)
@@ -140,3 +150,23 @@ def test_so_is_what_a_puller_says(make_biz_type: MakeBizType, redis_client: redi
     assert places_of(SECRET, redis_client) == []
     attempt = Job.objects.get(id=job_id).attempt_log.get()
     assert (attempt.error, attempt.response_body) == (ODD, ODD)
+
+
+def test_celery_hears_only_of_which_kind_a_failure_was(
+    make_biz_type: MakeBizType, current_celery: Celery, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_biz_type("card.charge", target="celery", task_name="tests.odd_values.charge", encrypted=True, max_attempts=1)
+    job_id = due("card.charge", body={"card": SECRET})
+    request = {
+        "id": str(job_id), "headers": {JOB_HEADER: str(job_id), NOW_HEADER: 0}, "hostname": "w",
+        "is_eager": False, "called_directly": False,
+    }  # fmt: skip
+
+    with caplog.at_level(logging.INFO):
+        build_tracer(run_task.name, run_task, app=current_celery)(str(job_id), ["tests.odd_values.charge"], {}, request)
+
+    job = Job.objects.get()
+    assert (job.status, SECRET in job.last_error) == (Status.DEAD, True)
+    assert "ValueError (the rest is encrypted)" in caplog.text
+    assert SECRET not in caplog.text
+    assert json.loads(job.body) == {"card": SECRET}
