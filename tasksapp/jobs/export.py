@@ -40,6 +40,8 @@ COLUMNS = (
 )  # fmt: skip
 #: All of them, in their order.
 FIELDS = ("id", "biz_type", *COLUMNS, "request", "body", "body_text", "body_base64", "content_type")
+#: Line breaks of a body that was written in several lines. In JSON they stand between its parts only.
+_IN_ONE_LINE = str.maketrans("\r\n", "  ")
 #: With one of these a text is a formula to programs for tables, which run it.
 _FORMULA = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")  # the last four are those of full width
 
@@ -47,7 +49,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def ndjson(jobs: Sequence[Job]) -> str:
-    """The jobs as lines of JSON; a body is JSON as it was written."""
+    """The jobs as lines of JSON; a body is JSON as it was written, in one line."""
     return "".join(f"{_encode(_values(job))[:-1]},{_body(job)}}}\n" for job in map(_shown, jobs))
 
 
@@ -162,7 +164,7 @@ def _values(job: Job) -> dict[str, Any]:
 
 def _body(job: Job) -> str:
     exact = _encode(shown_bytes(job.raw, job.request)._asdict())
-    return f'"body":{job.body},{exact[1:-1]}'
+    return f'"body":{job.body.translate(_IN_ONE_LINE)},{exact[1:-1]}'
 
 
 def _json(value: Any) -> Any:

@@ -85,6 +85,16 @@ def test_a_line_has_the_job_with_its_body_as_it_was_written(make_biz_type: MakeB
     assert (found["json"]["biz_type"], found["json"]["status"]) == ("a", "dead")
 
 
+@pytest.mark.parametrize("fields", [[], ["/card"]], ids=["plain", "masked"])
+def test_a_body_that_was_written_in_several_lines_is_in_one(make_biz_type: MakeBizType, fields: list[str]) -> None:
+    biz_type = make_biz_type("a", masked_fields=fields)
+    Job.objects.bulk_create([job_row(biz_type, Status.DEAD, body='{\n  "order": 42,\r\n  "said": "a\\nb"\n}')])
+
+    (line,) = b"".join(export(listed([biz_type]))).split(b"\n")[:-1]
+
+    assert json.loads(line)["body"] == {"order": 42, "said": "a\nb"}
+
+
 @pytest.mark.parametrize("sign", [*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20"])
 def test_no_cell_of_a_csv_is_a_formula(make_biz_type: MakeBizType, sign: str) -> None:
     biz_type = make_biz_type("a")
