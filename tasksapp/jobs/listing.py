@@ -15,7 +15,7 @@ from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Job, Status
 from tasksapp.sql.driver.deadline import TookTooLong, within
-from tasksapp.sql.first_jobs import first_jobs
+from tasksapp.sql.first_jobs import first_jobs, first_of
 from tasksapp.sql.look_in_bodies import BodyLook, beyond, look_in_bodies
 
 __all__ = ["BodyLook", "JobList", "Page", "Position", "TookTooLong"]
@@ -40,7 +40,10 @@ class Position(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Jobs in order, and where the next page begins; None where there is none."""
+    """Jobs in order, and where the next page begins; None where there is none.
+
+    It begins behind the last one as the list had it: the job may be elsewhere, or gone, when it is read.
+    """
 
     jobs: list[Job]
     next: Position | None
@@ -77,9 +80,10 @@ class JobList:
         if after is not None:
             rows = rows.filter(beyond(self.order, after.moment, after.id))
         with within(self.seconds, using=self.database):
-            ids = self._first(rows, limit + 1)
-            jobs = self.read(ids[:limit])
-        return Page(jobs, self._position(jobs[-1]) if len(ids) > limit and jobs else None)
+            found = self._first(rows, limit + 1)
+            chosen = found[:limit]
+            jobs = self.read([each.id for each in chosen])
+        return Page(jobs, chosen[-1] if len(found) > len(chosen) else None)
 
     def count(self) -> int | None:
         """How many there are, up to ``FARTHEST``; None where counting them takes too long."""
@@ -135,15 +139,18 @@ class JobList:
             return rows.filter(status=self.statuses[0])
         return rows.filter(status__in=self.statuses) if self.statuses else rows
 
-    def _first(self, rows: QuerySet[Job], limit: int) -> list[UUID]:
+    def _first(self, rows: QuerySet[Job], limit: int) -> list[Position]:
         part, parts = self._parts()
         if not self.biz_types or (part and not parts):
             return []
+        column = self.order.lstrip("-")
         if not part:
             sign = "-" if self.order.startswith("-") else ""
-            keys = [self.order] if self.order.lstrip("-") == "id" else [self.order, f"{sign}id"]
-            return list(rows.order_by(*keys).values_list("id", flat=True)[:limit])
-        return first_jobs(rows, part=part, parts=parts, order=self.order, limit=limit, using=self.database)
+            keys = [self.order] if column == "id" else [self.order, f"{sign}id"]
+            found = first_of(rows.order_by(*keys), column=column, limit=limit)
+        else:
+            found = first_jobs(rows, part=part, parts=parts, order=self.order, limit=limit, using=self.database)
+        return [Position(*each) for each in found]
 
     def _parts(self) -> tuple[str, list[Any]]:
         """What begins the index that has the order, and its values; '' where the order is that of an index itself."""
@@ -165,7 +172,3 @@ class JobList:
     def _kinds(self) -> list[int]:
         """The ids of the biz types of which there may be jobs in the list."""
         return [each.id for each in self.biz_types if self.job_filter.biz_type in {"", each.label}]
-
-    def _position(self, job: Job) -> Position:
-        column = self.order.lstrip("-")
-        return Position(None if column == "id" else getattr(job, column), job.id)

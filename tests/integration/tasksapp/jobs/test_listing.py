@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.utils import timezone
@@ -78,6 +79,27 @@ def test_the_pages_together_are_all_that_match_in_order(
         expected = list(rows.order_by(*keys).values_list("id", flat=True))
         assert [job.id for job in listed] == expected, (statuses, order)
         assert found.count() == len(listed), (statuses, order)
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["redriven", "purged"])
+@pytest.mark.parametrize("given", [{}, {"biz_type": "b"}])
+def test_a_job_that_goes_while_its_page_is_read_takes_no_other_with_it(
+    kinds: list[BizType], monkeypatch: pytest.MonkeyPatch, given: dict[str, str], gone: bool
+) -> None:
+    found = job_list(kinds, statuses=(Status.DEAD,), order="-finished_at", **given)
+    monkeypatch.setattr(listing, "PAGE_ROWS", 3)
+    expected = [job.id for page in pages(found) for job in page.jobs]
+    read = JobList.read
+
+    def late(self: JobList, ids: Sequence[UUID]) -> list[Job]:
+        if list(ids) == expected[:3]:
+            rows = Job.objects.filter(id__in=ids)
+            rows.delete() if gone else rows.update(status=Status.PENDING, finished_at=None)
+        return read(self, ids)
+
+    monkeypatch.setattr(JobList, "read", late)
+
+    assert [job.id for page in pages(found) for job in page.jobs if job.finished_at] == expected[3:]
 
 
 def test_a_page_reads_neither_bodies_nor_biz_types(kinds: list[BizType], django_assert_num_queries: Any) -> None:

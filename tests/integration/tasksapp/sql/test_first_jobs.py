@@ -26,7 +26,7 @@ def test_the_first_of_all_biz_types_come_by_one_statement(make_biz_type: MakeBiz
             rows, part="biz_type_id", parts=[kind.id for kind in kinds], order="next_run_at", limit=5, using="default"
         )
 
-    assert found == [job.id for job in made[:5]]
+    assert found == [(job.next_run_at, job.id) for job in made[:5]]
     assert len(queries) == 1
 
 
@@ -41,5 +41,5 @@ def test_hundreds_of_biz_types_fit_into_a_statement(biz_type: BizType) -> None:
     parts = [biz_type.id, *range(1_000_000, 1_000_000 + MOST_PARTS - 1)]
 
     assert first_jobs(Job.objects.all(), part="biz_type_id", parts=parts, order="-id", limit=5, using="default") == [
-        job.id
+        (None, job.id)
     ]
