@@ -20,7 +20,7 @@ from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.jobs.exact_bytes import shown_bytes
-from tasksapp.jobs.listing import JobList, Page
+from tasksapp.jobs.listing import JobList, Page, Position
 from tasksapp.jobs.masking import as_shown
 from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.models import AuditEntry, Job
@@ -28,8 +28,8 @@ from tasksapp.models.sealable import UNREADABLE
 
 logger = logging.getLogger(__name__)
 
-#: Jobs that are read at once: so many, and fewer where their bodies are large.
-MOST_JOBS, LEAST_JOBS, PAGE_BYTES = 500, 10, 2_000_000
+#: Jobs that are read at once: so many, and fewer where their bodies are larger than that together.
+MOST_JOBS, PAGE_BYTES = 500, 2_000_000
 #: How long the database may look for a page. What no index leads to in that time is refused, as a list is.
 SECONDS = 20.0
 #: The columns that are exported as they are stored, beside the id, the biz type and the body.
@@ -83,7 +83,7 @@ class Export:
     def __init__(self, listed: JobList, kind: str, *, by: Actor, asked: Mapping[str, Any]) -> None:
         self._listed = replace(listed, with_bodies=True, seconds=SECONDS)
         _, self._head, self._write = FORMATS[kind]
-        self._parts = self._written(self._listed.page(limit=MOST_JOBS))
+        self._parts = self._written(self._page())
         self._rows, self._has_ended = 0, False
         self._using = router.db_for_write(AuditEntry)
         about = next((each.pk for each in listed.biz_types if each.label == listed.job_filter.biz_type), None)
@@ -103,19 +103,22 @@ class Export:
         self._parts.close()
         self._end(is_whole=False)
 
+    def _page(self, after: Position | None = None) -> Page:
+        return self._listed.page(after=after, limit=MOST_JOBS, most_bytes=PAGE_BYTES)
+
     def _written(self, page: Page) -> Generator[bytes]:
         text = self._head()
         while True:
             text += self._write(page.jobs)
             self._rows += len(page.jobs)
-            after, room = page.next, PAGE_BYTES * len(page.jobs) // max(1, len(text))
+            after = page.next
             del page  # while the next one is read there is no other in memory
             if text:
                 yield text.encode()
             if after is None:
                 break
             text = ""
-            page = self._listed.page(after=after, limit=min(MOST_JOBS, max(LEAST_JOBS, room)))
+            page = self._page(after)
         self._end(is_whole=True)
 
     def _end(self, *, is_whole: bool) -> None:

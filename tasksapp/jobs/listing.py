@@ -14,6 +14,7 @@ from django.db.models import Q, QuerySet
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Job, Status
+from tasksapp.sql.body_sizes import body_sizes
 from tasksapp.sql.driver.deadline import TookTooLong, within
 from tasksapp.sql.first_jobs import first_jobs, first_of
 from tasksapp.sql.look_in_bodies import BodyLook, beyond, look_in_bodies
@@ -74,14 +75,19 @@ class JobList:
     with_bodies: bool = False
     seconds: float = DEADLINE_SECONDS
 
-    def page(self, *, after: Position | None = None, limit: int | None = None) -> Page:
-        """The page behind that position, or the first one, of so many jobs at most. Raises TookTooLong."""
+    def page(self, *, after: Position | None = None, limit: int | None = None, most_bytes: int | None = None) -> Page:
+        """The page behind that position, or the first one, of so many jobs at most. Raises TookTooLong.
+
+        ``most_bytes`` bounds what their bodies have together; one job comes in any case.
+        """
         rows, limit = self._rows(), limit or PAGE_ROWS
         if after is not None:
             rows = rows.filter(beyond(self.order, after.moment, after.id))
         with within(self.seconds, using=self.database):
             found = self._first(rows, limit + 1)
             chosen = found[:limit]
+            if most_bytes is not None:
+                chosen = self._fitting(chosen, most_bytes)
             jobs = self.read([each.id for each in chosen])
         return Page(jobs, chosen[-1] if len(found) > len(chosen) else None)
 
@@ -138,6 +144,15 @@ class JobList:
         if len(self.statuses) == 1:
             return rows.filter(status=self.statuses[0])
         return rows.filter(status__in=self.statuses) if self.statuses else rows
+
+    def _fitting(self, found: list[Position], most_bytes: int) -> list[Position]:
+        sizes = body_sizes([each.id for each in found], using=self.database)
+        size = 0
+        for number, each in enumerate(found):
+            size += sizes.get(each.id, 0)
+            if size > most_bytes:
+                return found[: max(1, number)]
+        return found
 
     def _first(self, rows: QuerySet[Job], limit: int) -> list[Position]:
         part, parts = self._parts()

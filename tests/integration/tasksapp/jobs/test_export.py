@@ -166,13 +166,14 @@ def test_who_stops_taking_stops_the_reading(kinds: list[BizType]) -> None:
 def test_large_bodies_come_in_smaller_pages(make_biz_type: MakeBizType, monkeypatch: pytest.MonkeyPatch) -> None:
     biz_type = make_biz_type("a")
     large = json.dumps("x" * 20_000)
-    Job.objects.bulk_create([job_row(biz_type, Status.DEAD, body=large) for _ in range(60)])
+    Job.objects.bulk_create([job_row(biz_type, Status.DEAD, body=large) for _ in range(40)])
+    Job.objects.bulk_create([job_row(biz_type, Status.DEAD) for _ in range(25)])  # the newest, which come first
     monkeypatch.setattr(module, "MOST_JOBS", 30)
     monkeypatch.setattr(module, "PAGE_BYTES", 210_000)
 
     sizes = [part.count(b"\n") for part in export(listed([biz_type]))]
 
-    assert sizes == [30, 10, 10, 10]
+    assert sizes == [30, 10, 10, 10, 5]
 
 
 def test_what_no_index_leads_to_in_time_is_refused_before_anything_is_sent(

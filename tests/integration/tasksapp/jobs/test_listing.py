@@ -102,6 +102,16 @@ def test_a_job_that_goes_while_its_page_is_read_takes_no_other_with_it(
     assert [job.id for page in pages(found) for job in page.jobs if job.finished_at] == expected[3:]
 
 
+def test_a_page_may_be_bounded_by_its_bodies(kinds: list[BizType]) -> None:
+    found = job_list(kinds, statuses=(Status.DEAD,), order="-finished_at")
+    whole = [job.id for job in found.page().jobs]
+
+    for most_bytes, many in ((0, 1), (13, 1), (5 * 13, 5), (5 * 13 + 12, 5), (1_000_000, 36)):
+        page = found.page(most_bytes=most_bytes)  # each has {"order": 42}
+        assert [job.id for job in page.jobs] == whole[:many]
+        assert (page.next is None) == (many == 36)
+
+
 def test_a_page_reads_neither_bodies_nor_biz_types(kinds: list[BizType], django_assert_num_queries: Any) -> None:
     found = job_list(kinds, statuses=(Status.PENDING,), order="next_run_at")
 
