@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db import connections
@@ -15,6 +16,7 @@ from tasksapp.models import Job
 def body_sizes(ids: Sequence[UUID], *, using: str) -> dict[UUID, int]:
     """By their ids, as the bodies of those jobs are stored; exact bytes count too."""
     text, raw = F("body"), F("raw")
+    bytes_of: list[Any]
     if connections[using].vendor == "postgresql":
         # It knows that without the value itself, which may lie elsewhere, compressed.
         bytes_of = [Func(each, function="octet_length", output_field=IntegerField()) for each in (text, raw)]
