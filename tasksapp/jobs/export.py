@@ -24,7 +24,6 @@ from tasksapp.jobs.listing import JobList, Page, Position
 from tasksapp.jobs.masking import as_shown
 from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.models import AuditEntry, Job
-from tasksapp.models.sealable import UNREADABLE
 
 logger = logging.getLogger(__name__)
 
@@ -50,12 +49,12 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 def ndjson(jobs: Sequence[Job]) -> str:
     """The jobs as lines of JSON; a body is JSON as it was written, in one line."""
-    return "".join(f"{_encode(_values(job))[:-1]},{_body(job)}}}\n" for job in map(_shown, jobs))
+    return "".join(f"{_encode(_values(job))[:-1]},{_body(job)}}}\n" for job in map(as_shown, jobs))
 
 
 def csv_lines(jobs: Sequence[Job]) -> str:
     """The jobs as lines of CSV (RFC 4180); no cell is a formula."""
-    return _csv([_cells(job) for job in map(_shown, jobs)])
+    return _csv([_cells(job) for job in map(as_shown, jobs)])
 
 
 #: By the name of a format: its content type, what comes before the first job, and what makes text of jobs.
@@ -151,13 +150,6 @@ async def _awaited(export: Export) -> AsyncIterator[bytes]:
             yield part
     finally:
         await sync_to_async(export.close, thread_sensitive=True)()
-
-
-def _shown(job: Job) -> Job:
-    """The job as everybody sees it; without what it carries where no key opens that, which stops no export."""
-    if job.is_sealed and job.blank_unreadable():
-        job.last_error = UNREADABLE
-    return as_shown(job)
 
 
 def _values(job: Job) -> dict[str, Any]:
