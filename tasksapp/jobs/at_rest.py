@@ -17,8 +17,8 @@ from tasksapp.models.sealable import stored
 from tasksapp.models.sealed_value import MARK, Tampered, is_sealed, open_text, seal_short, seal_text
 from tasksapp.sql.finished import Finished
 
-#: What is kept of an exchange; of most attempts, nothing.
-_EXCHANGED = ("request_line", "response_body", "request_headers", "response_headers", "error")
+#: The columns of an attempt that are encrypted with its job: what is kept of an exchange; of most attempts, nothing.
+EXCHANGED = ("request_line", "response_body", "request_headers", "response_headers", "error")
 
 
 def at_rest(requests: Iterable[Accepted]) -> list[Accepted]:
@@ -49,7 +49,7 @@ def outcome_at_rest(finished: Finished, *, place: str) -> Finished:
         place: that of the job's row.
     """
     last_error, tried = seal_short(finished.last_error, place=f"{place}/last_error"), finished.tried
-    if tried is not None and any(getattr(tried, name) for name in _EXCHANGED):
+    if tried is not None and any(getattr(tried, name) for name in EXCHANGED):
         tried = tried._replace(**_exchange(tried._asdict(), place=attempt_place(finished.job_id, tried.number)))
     return finished._replace(last_error=last_error, tried=tried)
 
@@ -73,7 +73,7 @@ def _exchange(values: Mapping[str, Any], *, place: str, is_stored: bool = False)
             and pullers wrote them.
     """
     sealed: dict[str, Any] = {}
-    for name in _EXCHANGED:
+    for name in EXCHANGED:
         value, at = values[name], f"{place}/{name}"
         if not value or is_claim(name, value) or (is_stored and _is_encrypted(value, place=at)):
             sealed[name] = value

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from tasksapp.delivery.own_request import read_own_request
-from tasksapp.jobs.at_rest import is_claim, said_at_rest
+from tasksapp.jobs.at_rest import EXCHANGED, is_claim, said_at_rest
 from tasksapp.models import Attempt, BizType, Job, Series, Status, Tombstone
 from tasksapp.models.columns import sealed_texts
 from tasksapp.models.encrypted_text import SecretUnreadable, is_newest, open_sealed, reseal
@@ -28,8 +28,6 @@ from tasksapp.models.sealed_value import is_of_newest_key, is_sealed, open_bytes
 LOOK_ROWS, CHANGE_ROWS = 10_000, 50
 #: Rows with unreadable secrets that are named.
 NAMED = 20
-#: The columns of an attempt that are encrypted with its job.
-_OF_ATTEMPT = ("request_line", "request_headers", "response_headers", "response_body", "error")
 
 
 @dataclass(slots=True)
@@ -144,7 +142,7 @@ class Resealer:
             self.done.running += 1  # what becomes of it is written by who took it as it was
             return
         columns = _content(job) | (_again(job, ["last_error"]) if job.is_sealed else {})
-        tried = [(attempt, again) for attempt in attempts if (again := _again(attempt, _OF_ATTEMPT))]
+        tried = [(attempt, again) for attempt in attempts if (again := _again(attempt, EXCHANGED))]
         # Such as those of a job from before that a request has replaced since.
         has_plain = job.is_sealed and any(map(_has_plain, attempts))
         if not columns and not tried and not has_plain:
@@ -211,7 +209,7 @@ def _again(row: Job | Series | Attempt | Tombstone, columns: Any) -> dict[str, A
 
 def _has_plain(attempt: Attempt) -> bool:
     """Whether something of an attempt of an encrypted job is not encrypted."""
-    values = {name: stored(attempt, name) for name in _OF_ATTEMPT}
+    values = {name: stored(attempt, name) for name in EXCHANGED}
     return any(value and not is_sealed(value) and not is_claim(name, value) for name, value in values.items())
 
 
