@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.utils import timezone
 
+from delayhub.clock import moment
 from tasksapp.access.audit import MaskedBody
-from tasksapp.biz_types.masked_fields import MASK, Hide, Masks, hide_all, masks_of, not_masked_by
+from tasksapp.biz_types.masked_fields import MASK, Hide, Masks, hide_all, not_masked_by
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Series
 from tasksapp.models.job_id import made_at_ms
 from tasksapp.models.sealable import UNREADABLE
 from tasksapp.models.sealed_value import is_sealed
+from tasksapp.sql.claim_answer import ClaimedJob
 from tasksapp.sql.finished import Finished, Tried
 
 Row = TypeVar("Row", bound=Job | Series)
@@ -41,7 +43,8 @@ def as_shown(row: Row, biz_type: BizType | None = None) -> Row:
     if masks is None:
         return row
     shown = copy(row)
-    shown.body, shown.raw = (masks.shown(row.body), None) if row.raw is None else (_NO_FIELDS, None)
+    shown.body = masks.shown(row.body) if row.raw is None else _NO_FIELDS
+    shown.raw = None
     return shown
 
 
@@ -92,7 +95,7 @@ def passed_on(
 def hidden_by(job: RunningJob, *, using: str) -> Hide | None:
     """What puts masks into texts that come back from the job's receiver, task or puller; None where it has none."""
     row = job.row
-    masks = masks_of(job.biz_type, made_at=_made_at(row.id))
+    masks = _masks_of(row, job.biz_type)
     if masks is None:
         return None
     if row.body and job.is_closed:
@@ -120,11 +123,11 @@ def _hidden(tried: Tried, hide: Hide) -> Tried:
     return tried._replace(response_headers=headers, response_body=body, error=error)
 
 
-def _masks_of(row: Job | Series, biz_type: BizType) -> Masks | None:
+def _masks_of(row: Job | ClaimedJob | Series, biz_type: BizType) -> Masks | None:
     if not biz_type.masked_fields:
         return None
-    return Masks(biz_type, made_at=_made_at(row.id) if isinstance(row, Job) else row.created_at)
+    return Masks(biz_type, made_at=row.created_at if isinstance(row, Series) else _made_at(row.id))
 
 
 def _made_at(job_id: UUID) -> datetime:
-    return datetime.fromtimestamp(made_at_ms(job_id) / 1000, UTC)
+    return moment(made_at_ms(job_id))
