@@ -102,8 +102,12 @@ def _box_of(keys: tuple[str, ...]) -> MultiFernet:
 
 @cache
 def _derived(secret_key: str) -> str:
+    return urlsafe_b64encode(hkdf(secret_key.encode(), info=b"secrets at rest")).decode()
+
+
+def hkdf(secret: bytes, *, info: bytes) -> bytes:
+    """32 bytes that follow from the secret and from what they are for, and tell nothing of the secret (RFC 5869)."""
     from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415  as above
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415  as above
 
-    derivation = HKDF(algorithm=SHA256(), length=32, salt=b"delayhub", info=b"secrets at rest")
-    return urlsafe_b64encode(derivation.derive(secret_key.encode())).decode()
+    return HKDF(algorithm=SHA256(), length=32, salt=b"delayhub", info=info).derive(secret)

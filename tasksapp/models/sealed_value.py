@@ -13,7 +13,7 @@ from functools import cache
 from os import urandom
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tasksapp.models.encrypted_text import SecretUnreadable, keys_at_rest
+from tasksapp.models.encrypted_text import SecretUnreadable, hkdf, keys_at_rest
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -141,16 +141,9 @@ def _ring(keys: tuple[str, ...]) -> dict[str, _Key]:
     for text in keys:
         secret = urlsafe_b64decode(text)
         key = _Key(
-            _derived(secret, b"id of a key").hex()[:_ID_LENGTH],
-            AESGCM(_derived(secret, b"values at rest")),
-            _derived(secret, b"MAC of requests"),
+            hkdf(secret, info=b"id of a key").hex()[:_ID_LENGTH],
+            AESGCM(hkdf(secret, info=b"values at rest")),
+            hkdf(secret, info=b"MAC of requests"),
         )
         found.setdefault(key.id, key)
     return found
-
-
-def _derived(secret: bytes, use: bytes) -> bytes:
-    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415  as above
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415  as above
-
-    return HKDF(algorithm=SHA256(), length=32, salt=b"delayhub", info=use).derive(secret)
