@@ -9,19 +9,17 @@ from uuid import UUID
 
 from django.db import transaction
 
-from delayhub.clock import moment, now_by
+from delayhub.clock import moment
 from tasksapp.biz_types.cache import biz_type_cache
-from tasksapp.biz_types.unreadable import hold
 from tasksapp.conf import options
 from tasksapp.jobs import job_log
-from tasksapp.jobs.completer import Completer, Completion
-from tasksapp.jobs.completion import undeliverable
+from tasksapp.jobs.completer import Completer
 from tasksapp.jobs.flow_order import wake_keys_of
 from tasksapp.jobs.follow_ups import EndedJob, has_receivers, make_follow_ups, send_signals
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
 from tasksapp.models.encrypted_text import SecretUnreadable
-from tasksapp.models.sealed_value import MARK, Tampered
+from tasksapp.models.sealed_value import MARK
 from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.claim_jobs import Pulling, claim_jobs
 from tasksapp.sql.count_dead import count_dead
@@ -135,7 +133,7 @@ class Claimer:
                     continue
             jobs.append(job)
         if unreadable:
-            self._give_back(unreadable)
+            Completer(clock=self._clock, worker=self._worker, using=self._using).put_off(unreadable)
         if job_log.debugs():
             for job in jobs:
                 said, attempt = f"is claimed by {self._worker}", job.attempt_number
@@ -149,13 +147,6 @@ class Claimer:
         if job is None or job.lease_token is None or job.lease_until is None:
             return None
         return RunningJob.of(job, token=job.lease_token)
-
-    def _give_back(self, unreadable: Sequence[tuple[RunningJob, SecretUnreadable]]) -> None:
-        """Gives back jobs that cannot be decrypted, and holds their biz types where that is for want of a key."""
-        completer = Completer(clock=self._clock, worker=self._worker, using=self._using)
-        now = now_by(self._clock)
-        completer.complete([Completion(job, undeliverable(job, error, now=now)) for job, error in unreadable])
-        hold([job.biz_type for job, error in unreadable if not isinstance(error, Tampered)], using=self._using)
 
     def _claim(
         self, ids: Sequence[UUID], *, now_ms: int, forward_seconds: float, pulling: Pulling | None = None

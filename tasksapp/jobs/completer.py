@@ -14,16 +14,20 @@ from django.db import InterfaceError, OperationalError, connections, transaction
 from delayhub.clock import Clock, due_ms, now_by
 from tasksapp.access.actors import RECEIVER
 from tasksapp.biz_types.failure_counter import FailureCounter
+from tasksapp.biz_types.unreadable import hold
 from tasksapp.jobs import job_log
 from tasksapp.jobs.at_rest import outcome_at_rest
 from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
+from tasksapp.jobs.completion import undeliverable
 from tasksapp.jobs.flow_order import wake_keys
 from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
 from tasksapp.jobs.masking import hidden_by, hide_in
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Status, Transition
+from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.new_job import seal_place
+from tasksapp.models.sealed_value import Tampered
 from tasksapp.sql.finished import Finished
 from tasksapp.sql.leases import renew_leases
 from tasksapp.sql.ordered_keys import keys_in_order
@@ -129,7 +133,7 @@ class Completer:
     def __init__(self, *, clock: Clock, worker: str, using: str) -> None:
         self._clock = clock
         self._worker = worker
-        self.using = self._using = using
+        self._using = using
         self._failures = FailureCounter()
         #: Called with the queue of a biz type whose breaker is open, and why: its callbacks that wait in this process
         #: had better be given back.
@@ -182,6 +186,12 @@ class Completer:
             ended = [completion.ended for completion in kept if has_receivers(completion.finished.status)]
             send_signals([job for job in ended if job.status in {Status.SUCCEEDED, Status.DEAD}], using=self._using)
         return written
+
+    def put_off(self, unreadable: Sequence[tuple[RunningJob, SecretUnreadable]]) -> None:
+        """Gives back jobs of which something cannot be decrypted, and holds their biz types where a key is missing."""
+        now = now_by(self._clock)
+        self.complete([Completion(job, undeliverable(job, error, now=now)) for job, error in unreadable])
+        hold([job.biz_type for job, error in unreadable if not isinstance(error, Tampered)], using=self._using)
 
     def renew(self, jobs: Sequence[RunningJob]) -> set[UUID]:
         """Renews the leases of the jobs, and gives back the ids of those whose lease still held."""

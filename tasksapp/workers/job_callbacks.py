@@ -10,7 +10,7 @@ from uuid import UUID
 
 from delayhub.clock import Clock, due_ms, moment, now_by
 from tasksapp.biz_types.target import GivenForAnotherHost, own_target, target_of
-from tasksapp.biz_types.unreadable import HOLD, hold
+from tasksapp.biz_types.unreadable import HOLD
 from tasksapp.conf import options
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
@@ -52,7 +52,7 @@ class JobCallbacks:
             try:
                 target = target_of(biz_type, now=now)
             except SecretUnreadable as error:
-                self._put_off(group, error, now=now)
+                self._completer.put_off([(job, error) for job in group])
                 continue
             lease_ends = claimed_at + group[0].lease_seconds
             callbacks += [_callback(job, target, lease_ends=lease_ends) for job in group if not job.row.request]
@@ -69,7 +69,7 @@ class JobCallbacks:
             try:
                 own = own_target(target, request, hosts=job.biz_type.url_hosts)
             except SecretUnreadable as error:
-                self._put_off([job], error, now=now)
+                self._completer.put_off([(job, error)])
                 continue
             except GivenForAnotherHost as error:
                 logger.warning("a job waits for its headers: %s", error, extra={"action": "claim", "job_id": job.id})
@@ -90,11 +90,6 @@ class JobCallbacks:
         renewed = self._completer.renew([_job(callback) for callback in held.values()])
         for job_id, callback in held.items():
             callback.lease_ends = began + _job(callback).lease_seconds if job_id in renewed else began
-
-    def _put_off(self, jobs: Sequence[RunningJob], error: SecretUnreadable, *, now: datetime) -> None:
-        """Gives back jobs whose secrets cannot be decrypted, and holds their biz type."""
-        self._completer.complete([Completion(job, completion.undeliverable(job, error, now=now)) for job in jobs])
-        hold([jobs[0].biz_type], using=self._completer.using)
 
 
 def _callback(job: RunningJob, target: Target, *, lease_ends: float) -> Callback:
