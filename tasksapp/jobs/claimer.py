@@ -19,7 +19,6 @@ from tasksapp.jobs.follow_ups import EndedJob, has_receivers, make_follow_ups, s
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
 from tasksapp.models.encrypted_text import SecretUnreadable
-from tasksapp.models.sealed_value import MARK
 from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.claim_jobs import Pulling, claim_jobs
 from tasksapp.sql.count_dead import count_dead
@@ -124,7 +123,7 @@ class Claimer:
                 biz_type = biz_type_cache.as_of(row.biz_type_id, revision=row.biz_type_revision, using=self._using)
                 known[row.biz_type_id] = biz_type
             job = RunningJob(row, biz_type, answer.token)
-            if row.request[:1] == MARK:
+            if job.is_closed:
                 job = job._replace(is_sealed=True)
                 try:
                     job = job.opened()
