@@ -67,8 +67,8 @@ FORMATS: Mapping[str, tuple[str, Callable[[], str], Callable[[Sequence[Job]], st
 class Export:
     """The text of an export, part by part. It is recorded when it begins, and how many rows it had when it ends.
 
-    A page is read when the one before was taken, in a transaction of its own: no lock and no snapshot is held, and who
-    stops taking stops the reading. A job that changes meanwhile is exported as it is when its page is read.
+    A page is read when the one before was taken, in a transaction of its own: no lock and no snapshot is held, and when
+    the client goes away nothing more is read. A job that changes meanwhile is exported as it is when its page is read.
 
     Args:
         listed: the jobs, in an order that an index has.

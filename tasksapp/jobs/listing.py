@@ -106,7 +106,7 @@ class JobList:
     def look_for(self, text: str, *, limit: int | None = None) -> BodyLook:
         """The first jobs whose bodies hold the text, of a list of one biz type in an order of times.
 
-        Raises InvalidJob where the biz type has masked fields: a search would tell who guesses their values.
+        Raises InvalidJob where the biz type has masked fields: a search would tell whether a guess of a value is right.
         """
         for biz_type in self.biz_types:
             if biz_type.masked_fields and biz_type.label == self.job_filter.biz_type:

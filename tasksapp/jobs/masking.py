@@ -99,19 +99,19 @@ def hidden_by(job: RunningJob, *, using: str) -> Hide | None:
     if masks is None:
         return None
     if row.body and job.is_closed:
-        return None  # no key opened it, so nobody else got it: what is said are our own words
+        return None  # no key opened it, so it was sent to nobody: the texts are our own
     body: str = row.body
     raw: object = row.raw
     if not body:  # a puller's claim, or a task that ran into its hard time limit
         found = Job.objects.using(using).filter(id=row.id).only("biz_type_id", "body", "raw", "request").first()
         if found is not None and found.blank_unreadable():
-            return hide_all  # nobody knows which values it has
+            return hide_all  # its values cannot be read
         body, raw = ("null", None) if found is None else (found.body, found.raw)
     return masks.hiding(body) if raw is None else hide_all
 
 
 def hide_in(finished: Finished, hide: Hide) -> Finished:
-    """The outcome with masks in the texts that others wrote."""
+    """The outcome with masks in the texts that came back from the receiver, task or puller."""
     tried = finished.tried and _hidden(finished.tried, hide)
     return finished._replace(last_error=hide(finished.last_error), tried=tried)
 

@@ -139,7 +139,7 @@ class Resealer:
     def _reseal_job(self, job: Job, attempts: Sequence[Attempt]) -> None:
         """Raises SecretUnreadable, and has then changed nothing."""
         if job.biz_type.encrypted and not job.is_sealed and job.status == Status.RUNNING:
-            self.done.running += 1  # what becomes of it is written by who took it as it was
+            self.done.running += 1  # its worker read it unencrypted, and will write its outcome so
             return
         columns = _content(job) | (_again(job, ["last_error"]) if job.is_sealed else {})
         tried = [(attempt, again) for attempt in attempts if (again := _again(attempt, EXCHANGED))]

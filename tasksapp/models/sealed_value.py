@@ -60,7 +60,7 @@ def seal_bytes(plain: bytes, *, place: str) -> bytes:
 
 
 def open_text(stored: str, *, place: str) -> str:
-    """The text that was encrypted. Raises SecretUnreadable where its key is not there, Tampered where it is not it."""
+    """The text that was encrypted. Raises SecretUnreadable where its key is missing, Tampered where it was changed."""
     if stored == MARK:
         return ""
     try:
@@ -92,11 +92,11 @@ def is_of_newest_key(stored: str | bytes) -> bool:
 
 
 def mac_of(text: bytes, *, key_id: str | None = None) -> str | None:
-    """By what the text is known again, by nobody without the keys; it names its key, and has 64 characters.
+    """The MAC of a text: equal texts have equal ones. It names its key, and has 64 characters.
 
     Args:
-        text: the text, with all that it is only compared within.
-        key_id: which key: one that another MAC names; None for the newest. The answer is None where it is not there.
+        text: the text, with the tenant and whatever else has to be equal too.
+        key_id: the key that another MAC names; None for the newest. Where that key is missing the answer is None.
     """
     key = _newest() if key_id is None else _ring(keys_at_rest()).get(key_id)
     if key is None:

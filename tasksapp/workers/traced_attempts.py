@@ -60,7 +60,7 @@ def traced_call(job: RunningJob, call: Callable[[], T]) -> T:
             return call()
         try:
             return call()
-        except Exception as error:  # passed on behind the span, which would tell what it says
+        except Exception as error:  # raised again outside of the span, which would keep its text
             span.failed(_UNTOLD, kind=type(error).__name__)
             raised = error
     raise raised
