@@ -95,7 +95,7 @@ class Options:
         owner_mail: the mail addresses of the owner of the site, who is told when something is wrong.
         owner_url: where such messages are posted too; None for nowhere.
         owner_secret: what those posts are signed with, such as ``whsec_`` and base64; None: they are not signed.
-        site_url: where people reach the site, such as ``https://delayhub.example``, for links in messages.
+        site_url: where people reach the site, such as ``https://delayhub.example``, for links that are sent.
         alert_language: the language of messages; None for LANGUAGE_CODE.
         alert_deaths: so many jobs of a biz type that die within ``alert_calm_seconds`` are an alert.
         alert_overdue_seconds: jobs that wait so long after their time are an alert.

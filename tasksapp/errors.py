@@ -15,6 +15,8 @@
         ├── KeyInUse          the first request with the idempotency key has not finished yet
         ├── KeyResolved       the business key is resolved: none of its jobs fires any more
         ├── AlreadyAnswered   the business key has another answer, or what follows from its answer was made
+        ├── LinkNotFound      there is no such answer link
+        ├── LinkOver          an answer link was used, or nobody waits for its answer any more
         ├── OneIsLive         the biz type keeps one live job of a biz id, and there is one
         ├── JobNotFound       there is no such job
         ├── SeveralJobs       several live jobs have the business key
@@ -41,7 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from delayhub.errors import DelayHubError
@@ -157,6 +159,24 @@ class AlreadyAnswered(JobError):
         self.outcome = outcome
         self.at = at
         self.job_id = job_id
+
+
+class LinkNotFound(JobError, LookupError):
+    """There is no such answer link, or not any more."""
+
+
+class LinkOver(JobError):
+    """Nothing is answered by a link any more; ``why`` is one of these words."""
+
+    WORDS = {
+        "used": "the link was used already: it answers once",
+        "late": "it is too late: nobody waits for the answer any more",
+        "begun": "it is too late: what happens without an answer has begun. If that fails, the answer counts",
+    }
+
+    def __init__(self, why: Literal["used", "late", "begun"]) -> None:
+        super().__init__(self.WORDS[why])
+        self.why = why
 
 
 class OneIsLive(JobError):

@@ -135,5 +135,6 @@ def environment_of(folder: Path, **variables: str) -> dict[str, str]:
         "DELAYHUB_DATA_DIR": str(folder),
         # Nothing listens there: jobs are created without Redis too.
         "DELAYHUB_BROKER_URL": "delayhub://127.0.0.1:1/0",
+        "DELAYHUB_SITE_URL": "https://delayhub.example",
         **variables,
     }

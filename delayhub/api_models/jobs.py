@@ -148,6 +148,27 @@ class Lifted:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AnswerLink:
+    """A link by which a person answers a job, once. Its address is shown when it is made, and at no other time."""
+
+    id: int
+    given_to: Annotated[str, "Who got it, for the record."]
+    question: Annotated[str, "What its page asks."]
+    outcomes: Annotated[Sequence[str], "What may be answered."]
+    expires_at: Annotated[datetime, "It ends earlier where the job is moved to an earlier time."]
+    used_at: Annotated[datetime | None, "When it was answered by. None: not yet."]
+    created_at: datetime
+    created_by: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewAnswerLink(AnswerLink):
+    """A link, with its address."""
+
+    url: Annotated[str, "The address to send. It is not stored, and no other answer has it."]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Attempt:
     """One attempt to deliver a job."""
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Literal, TypedDict
 
 Scope = Literal[
-    "jobs:read", "jobs:write", "jobs:act", "jobs:export", "jobs:body", "jobs:pull",
+    "jobs:read", "jobs:write", "jobs:act", "jobs:link", "jobs:export", "jobs:body", "jobs:pull",
     "biz-types:read", "biz-types:write", "keys", "stats",
 ]  # fmt: skip
 

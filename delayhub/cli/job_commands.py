@@ -14,6 +14,7 @@ from delayhub.cli.exit_codes import ExitCode
 from delayhub.cli.job_display import ATTEMPT_COLUMNS, JOB_COLUMNS, attempt_row, job_details, job_row
 from delayhub.cli.job_import import import_jobs
 from delayhub.cli.job_input import BODY, field_options, with_exact_bytes
+from delayhub.cli.job_links import links, make_link, withdraw_link
 from delayhub.cli.session import Session
 from delayhub.cli.site_options import (
     BIZ_TYPE,
@@ -43,7 +44,8 @@ def jobs() -> None:
     """
 
 
-jobs.add_command(import_jobs)
+for command in (import_jobs, make_link, links, withdraw_link):
+    jobs.add_command(command)
 
 
 @jobs.command()

@@ -30,6 +30,7 @@ from delayhub.api_models.biz_types import (
 )
 from delayhub.api_models.claims import Claim, ClaimOutcome, EndedClaim
 from delayhub.api_models.jobs import (
+    AnswerLink,
     Attempt,
     BulkProblem,
     BulkResult,
@@ -41,6 +42,7 @@ from delayhub.api_models.jobs import (
     JobOrder,
     JobQuery,
     JobStatus,
+    NewAnswerLink,
     Plan,
     Resolution,
 )
@@ -114,6 +116,7 @@ from delayhub.client.synchronous.client import Client
 from delayhub.job_fields import JobChange, JobFields, JobRequest, OwnRequest, PlannedJob
 
 __all__ = [
+    "AnswerLink",
     "ApiError",
     "ApiKey",
     "ApiKeyFields",
@@ -169,6 +172,7 @@ __all__ = [
     "KeyPairs",
     "LimitedBy",
     "Method",
+    "NewAnswerLink",
     "NewApiKey",
     "NewApiKeyFields",
     "NoRoomToWait",

@@ -60,6 +60,8 @@ class Deed(TextChoices):
     DROP = "drop", _("drop")
     RESOLVE = "resolve", _("resolve biz id")
     LIFT = "lift", _("lift resolve")
+    LINK = "link", _("make answer link")
+    WITHDRAW_LINK = "withdraw_link", _("withdraw answer link")
 
     EXPORT = "export", _("export jobs")
 

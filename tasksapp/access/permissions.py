@@ -35,6 +35,8 @@ SCOPES = {
     Scope.JOBS_READ: ("tasksapp.view_job", "tasksapp.view_attempt", "tasksapp.view_operation", VIEW_BODY),
     Scope.JOBS_WRITE: ("tasksapp.add_job", VERBS["reschedule"], VERBS["cancel"]),
     Scope.JOBS_ACT: tuple(permission for permission in VERBS.values() if permission != PAUSE_SERIES),
+    # Who may answer may let others answer.
+    Scope.JOBS_LINK: (VERBS["cancel"],),
     Scope.JOBS_EXPORT: ("tasksapp.view_job", EXPORT, VIEW_BODY),
     Scope.JOBS_BODY: (VIEW_BODY,),
     # A puller sees bodies, and ends jobs for good.

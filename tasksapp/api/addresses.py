@@ -12,6 +12,7 @@ from tasksapp.api.claims.views import ClaimViews
 from tasksapp.api.http.direct_view import direct_view
 from tasksapp.api.jobs.business_key_views import key_operations
 from tasksapp.api.jobs.creation import create_job, create_jobs
+from tasksapp.api.jobs.links import LinkViews
 from tasksapp.api.jobs.plans import PlanViews
 from tasksapp.api.jobs.views import JobViews
 from tasksapp.api.keys.views import KeyViews
@@ -35,6 +36,16 @@ creates = [
 operations = [
     *creates,
     *key_operations,
+    re_path(
+        rf"^v1/jobs/(?P<pk>{JobViews.lookup_value_regex})/links$",
+        LinkViews.as_view({"get": "list", "post": "create"}),
+        name="job-links",
+    ),
+    re_path(
+        rf"^v1/jobs/(?P<pk>{JobViews.lookup_value_regex})/links/(?P<number>[0-9]{{1,18}})$",
+        LinkViews.as_view({"delete": "destroy"}),
+        name="job-link",
+    ),
     path("v1/plans", PlanViews.as_view({"post": "plan"}), name="plans"),
     path("v1/resolve", PlanViews.as_view({"post": "resolve"}), name="resolve"),
     path("v1/resolve/lift", PlanViews.as_view({"post": "lift"}), name="lift"),

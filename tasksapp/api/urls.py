@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from tasksapp.api.addresses import creates, operations
+from tasksapp.api.answer_page import answer_page
 from tasksapp.api.biz_types.public_keys import public_keys
 from tasksapp.api.http.problem_pages import problem_page
 from tasksapp.api.http.problems import nothing_there
@@ -19,6 +20,7 @@ urlpatterns = [
     *creates,
     key_address,
     *operations,
+    path("answer", answer_page, name="answer"),
     path("schema", SchemaViews.as_view({"get": "read"}), name="schema"),
     path("docs/", docs_page, name="docs"),
     path("docs/<str:name>", docs_page),

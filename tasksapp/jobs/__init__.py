@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tasksapp.jobs.answer_links import MadeLink, links_of, make_link, withdraw_link
     from tasksapp.jobs.asynchronous import acancel, acreate, areschedule
     from tasksapp.jobs.bulk import BulkOutcome, apply_many
     from tasksapp.jobs.business_key import find_live
@@ -25,6 +26,7 @@ __all__ = [
     "BulkOutcome",
     "Created",
     "JobRequest",
+    "MadeLink",
     "Plan",
     "Rejected",
     "Resolution",
@@ -40,15 +42,19 @@ __all__ = [
     "edit",
     "find_live",
     "lift",
+    "links_of",
+    "make_link",
     "plan",
     "redrive",
     "reschedule",
     "resolve",
     "run_again",
     "run_now",
+    "withdraw_link",
 ]
 
 _MODULES = {
+    "answer_links": ("MadeLink", "links_of", "make_link", "withdraw_link"),
     "asynchronous": ("acancel", "acreate", "areschedule"),
     "bulk": ("BulkOutcome", "apply_many"),
     "business_key": ("find_live",),

@@ -17,7 +17,7 @@ from django.db.models import Q
 
 from tasksapp.delivery.own_request import read_own_request
 from tasksapp.jobs.at_rest import EXCHANGED, is_claim, said_at_rest
-from tasksapp.models import Attempt, BizType, Job, Series, Status, Tombstone
+from tasksapp.models import AnswerLink, Attempt, BizType, Job, Series, Status, Tombstone
 from tasksapp.models.columns import sealed_texts
 from tasksapp.models.encrypted_text import SecretUnreadable, is_newest, open_sealed, reseal
 from tasksapp.models.new_job import sealed_content
@@ -37,7 +37,7 @@ class Resealed:
     Args:
         biz_types: secrets of biz types that were encrypted again.
         series: series of which something was.
-        answers: answers that are kept for jobs.
+        answers: answers that are kept for jobs, and questions of answer links.
         jobs: jobs of which something was.
         running: jobs of encrypted biz types that are not encrypted, and run: another time.
         unreadable: how many rows hold a secret that no key opens; they are left as they are.
@@ -80,7 +80,7 @@ class Resealer:
         self.done = Resealed()
 
     def run_biz_types(self) -> None:
-        """All biz types, series and answers that are kept: there are few."""
+        """All biz types, series, answers that are kept, and answer links: there are few."""
         for biz_type in BizType.objects.using(self._using).order_by("id"):
             for name in sealed_texts(BizType).values():
                 before = getattr(biz_type, name)
@@ -92,14 +92,18 @@ class Resealer:
             columns = self._tried(partial(_content, series), f"series {series.pk}")
             if columns:
                 self.done.series += self._kept(Series, series, _as_read(series), columns)
+        self._run_answers(Tombstone, "answer")
+        self._run_answers(AnswerLink, "question")
 
-        for answered in Tombstone.objects.using(self._using).filter(~Q(answer="")).select_related("biz_type"):
-            before = {"answer": stored(answered, "answer")}
-            if answered.biz_type.encrypted and not is_sealed(before["answer"]):
-                answered.seal()
-                self.done.answers += self._kept(Tombstone, answered, before, {"answer": stored(answered, "answer")})
-            elif again := self._tried(partial(_again, answered, ["answer"]), f"the answer to {answered.biz_id}"):
-                self.done.answers += self._kept(Tombstone, answered, before, again)
+    def _run_answers(self, model: Any, column: str) -> None:
+        """All answers that are kept, or the questions of links."""
+        for row in model.objects.using(self._using).filter(~Q(**{column: ""})).select_related("biz_type"):
+            before = {column: stored(row, column)}
+            if row.biz_type.encrypted and not is_sealed(before[column]):
+                row.seal()
+                self.done.answers += self._kept(model, row, before, {column: stored(row, column)})
+            elif again := self._tried(partial(_again, row, [column]), f"the {column} of {row}"):
+                self.done.answers += self._kept(model, row, before, again)
 
     def run_jobs(self, *, after: UUID | None = None) -> Iterator[int]:
         """All jobs in the order of their ids; gives how many were looked at in each step.
@@ -193,7 +197,7 @@ def _as_read(row: Job | Series) -> dict[str, Any]:
     return {"version": row.version, "request": stored(row, "request")}
 
 
-def _again(row: Job | Series | Attempt | Tombstone, columns: Any) -> dict[str, Any]:
+def _again(row: Any, columns: Any) -> dict[str, Any]:
     """Those of the columns that are encrypted with another key, encrypted with the newest. Raises SecretUnreadable."""
     found: dict[str, Any] = {}
     for name in columns:

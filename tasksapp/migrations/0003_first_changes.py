@@ -1,4 +1,4 @@
-"""Scopes are written as the paths of the API are, ``biz-types:read``; keys and biz types know where their tenant is; alerts are silenced; jobs keep an order; tenants have quotas; managers export jobs."""
+"""Scopes are written as the paths of the API are, ``biz-types:read``; keys and biz types know where their tenant is; alerts are silenced; jobs keep an order; tenants have quotas; managers export jobs; people answer by links."""
 
 from importlib import import_module
 
@@ -192,6 +192,31 @@ class Migration(migrations.Migration):
             model_name='tombstone',
             name='outcome',
             field=models.CharField(blank=True, db_default='', default='', help_text='What was answered; empty: nothing.', max_length=100, verbose_name='outcome'),
+        ),
+        migrations.CreateModel(
+            name='AnswerLink',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('job_id', models.UUIDField(db_index=True, verbose_name='job id')),
+                ('hashed_token', models.CharField(max_length=64, verbose_name='hashed token')),
+                ('question', models.TextField(blank=True, db_default='', default='', verbose_name='question')),
+                ('outcomes', models.JSONField(help_text='What may be answered.', verbose_name='outcomes')),
+                ('given_to', models.CharField(max_length=100, verbose_name='given to')),
+                ('expires_at', models.DateTimeField(verbose_name='expires at')),
+                ('used_at', models.DateTimeField(blank=True, null=True, verbose_name='used at')),
+                ('created_at', models.DateTimeField(verbose_name='created at')),
+                ('created_by', models.CharField(blank=True, db_default='', default='', max_length=150, verbose_name='created by')),
+                ('biz_type', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tasksapp.biztype', verbose_name='biz type')),
+            ],
+            options={
+                'verbose_name': 'answer link',
+                'verbose_name_plural': 'answer links',
+                'db_table': 'delayhub_answer_link',
+            },
+        ),
+        migrations.AddConstraint(
+            model_name='answerlink',
+            constraint=models.UniqueConstraint(fields=('hashed_token',), name='delayhub_answer_link_token'),
         ),
         migrations.AlterField(
             model_name='alert',

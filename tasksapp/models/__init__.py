@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tasksapp.models.alert import Alert, AlertKind, AlertMessage, AlertSilence, AlertWatch
+from tasksapp.models.answer_link import AnswerLink
 from tasksapp.models.api_key import ApiKey, Scope
 from tasksapp.models.attempt import Attempt
 from tasksapp.models.audit_entry import AuditEntry
@@ -29,6 +30,7 @@ __all__ = [
     "AlertMessage",
     "AlertSilence",
     "AlertWatch",
+    "AnswerLink",
     "ApiKey",
     "Attempt",
     "AuditEntry",

@@ -16,6 +16,7 @@ class Scope(models.TextChoices):
     JOBS_READ = "jobs:read", _("read jobs, attempts and operations")
     JOBS_WRITE = "jobs:write", _("create, change and cancel jobs")
     JOBS_ACT = "jobs:act", _("run now, redrive and drop jobs, and start operations")
+    JOBS_LINK = "jobs:link", _("make links by which people answer jobs")
     JOBS_EXPORT = "jobs:export", _("export jobs with their bodies")
     JOBS_BODY = "jobs:body", _("show agents bodies and answers of receivers")
     JOBS_PULL = "jobs:pull", _("claim jobs that are pulled, and say what became of them")

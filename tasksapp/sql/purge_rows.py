@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.db import connections, transaction
 from django.db.models import QuerySet
 
-from tasksapp.models import Attempt, AuditEntry, IdempotencyKey, Job, Transition
+from tasksapp.models import AnswerLink, Attempt, AuditEntry, IdempotencyKey, Job, Transition
 
 #: Rows that one transaction takes.
 BATCH_ROWS = 500
@@ -42,6 +42,8 @@ WITH old AS (
     ORDER BY id FOR UPDATE SKIP LOCKED
 ), attempts AS (
     DELETE FROM delayhub_attempt WHERE job_id IN (SELECT id FROM locked) RETURNING 1
+), links AS (
+    DELETE FROM delayhub_answer_link WHERE job_id IN (SELECT id FROM locked)
 ), jobs AS (
     DELETE FROM delayhub_job WHERE ctid = ANY(ARRAY(SELECT ctid FROM locked)) RETURNING 1
 )
@@ -57,7 +59,7 @@ _NOT_BLOCKING = f" AND NOT (status = '{_DEAD}' AND place IS NOT NULL)"
 def purge_jobs(
     biz_type_id: int, *, before: datetime, using: str, limit: int = BATCH_ROWS, keeps_dead: bool = False
 ) -> Purged:
-    """Deletes up to ``limit`` jobs of the biz type that ended before then, and their attempts, in one transaction.
+    """Deletes up to ``limit`` jobs of the biz type that ended before then, with attempts and links, in one transaction.
 
     ``keeps_dead``: none that are dead and in the order of a flow key: they block it.
     """
@@ -71,6 +73,7 @@ def purge_jobs(
         old = _old_jobs(biz_type_id, before=before, using=using, keeps_dead=keeps_dead)
         ids = list(old.order_by("finished_at").values_list("id", flat=True)[:limit])
         attempts, _ = Attempt.objects.using(using).filter(job_id__in=ids).delete()
+        AnswerLink.objects.using(using).filter(job_id__in=ids).delete()
         jobs, _ = Job.objects.using(using).filter(id__in=ids).delete()
     return Purged(jobs, attempts)
 

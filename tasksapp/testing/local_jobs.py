@@ -28,7 +28,18 @@ from tasksapp.delivery.outcomes import CallbackResult, Response
 from tasksapp.delivery.sender import Sender, header_text
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer
-from tasksapp.models import Attempt, BizType, IdempotencyKey, Job, OrderedKey, PausedKey, Series, Status, Tombstone
+from tasksapp.models import (
+    AnswerLink,
+    Attempt,
+    BizType,
+    IdempotencyKey,
+    Job,
+    OrderedKey,
+    PausedKey,
+    Series,
+    Status,
+    Tombstone,
+)
 from tasksapp.series.maker import SeriesMaker
 from tasksapp.sql.claim_answer import ClaimedJob
 from tasksapp.tasks import run_task, task_of
@@ -42,7 +53,9 @@ NEVER = datetime(9000, 1, 1, tzinfo=UTC)
 #: Further than any two occurrences of a series are apart.
 AWAY = timedelta(days=73_000)
 #: What comes nearer when time passes.
-MOVED: tuple[type[Model], ...] = (Job, Attempt, IdempotencyKey, BizType, Series, Tombstone, PausedKey, OrderedKey)
+MOVED: tuple[type[Model], ...] = (
+    *(Job, Attempt, IdempotencyKey, BizType, Series, Tombstone, PausedKey, OrderedKey, AnswerLink),
+)
 
 
 @dataclass(frozen=True, slots=True)

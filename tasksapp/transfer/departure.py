@@ -12,7 +12,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import TenantChanged
-from tasksapp.models import UNTIL_RESUMED, ApiKey, Attempt, BizType, Job, Status, Tenant
+from tasksapp.models import UNTIL_RESUMED, AnswerLink, ApiKey, Attempt, BizType, Job, Status, Tenant
 from tasksapp.models.api_key import MOVING
 from tasksapp.transfer.exporter import CARRIED, Exporter, snapshot
 from tasksapp.transfer.importer import IMPORTED, MOVED
@@ -84,6 +84,8 @@ class Departure:
             carried = self._jobs(*CARRIED)
             Attempt.objects.using(self._using).filter(job__in=carried)._raw_delete(self._using)
             carried._raw_delete(self._using)
+            # Their addresses are this site's: who has one is told that there is none.
+            self._of(AnswerLink).delete()
             for kind in ("series", "paused_key", "tombstone", "idempotency_key"):
                 self._of(KINDS[kind].model).delete()
             if moved_to is None:

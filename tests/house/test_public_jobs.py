@@ -11,7 +11,7 @@ import pytest
 
 from tasksapp import jobs
 
-TYPES = ["BulkOutcome", "Created", "JobRequest", "Plan", "Rejected", "Resolution", "Verb"]
+TYPES = ["BulkOutcome", "Created", "JobRequest", "MadeLink", "Plan", "Rejected", "Resolution", "Verb"]
 VERBS = [
     "acancel",
     "acreate",
@@ -24,12 +24,15 @@ VERBS = [
     "edit",
     "find_live",
     "lift",
+    "links_of",
+    "make_link",
     "plan",
     "redrive",
     "reschedule",
     "resolve",
     "run_again",
     "run_now",
+    "withdraw_link",
 ]
 
 

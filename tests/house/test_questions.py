@@ -69,6 +69,10 @@ ANSWERED = {
     "Does Flower work?": ("celery/autoscaling.md#flower", "flowerconfig.py"),
     "How do I close an order that is not paid within 30 minutes?": ("start/django.md", "place_order"),
     "How does a job wait for a person's answer, with a time-out?": ("jobs/answers.md", "on_resolved"),
+    "How does a person approve something from a phone, without an account?": (
+        "jobs/answers.md#by-a-link-from-a-phone",
+        "make_link",
+    ),
     "The order was paid. How do I call off its jobs?": ("jobs/plans.md", "resolve"),
     "How do I call a webhook later, from any language?": ("start/rest.md", "curl"),
     "Is the job there if my transaction is rolled back?": ("jobs/jobs.md#from-python", "roll it back"),

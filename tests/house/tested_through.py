@@ -54,6 +54,14 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/jobs/test_at_rest.py",
         "such columns are looked into and read there",
     ),
+    "tasksapp/models/answer_link.py": (
+        "tests/integration/tasksapp/jobs/test_answer_links.py",
+        "links are made and used there, and their questions encrypted",
+    ),
+    "tasksapp/admin/frame/shown_once.py": (
+        "tests/integration/tasksapp/admin/jobs/test_link_pages.py",
+        "what is ShownOnce is on one page",
+    ),
     "tasksapp/models/job_keys.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
     **{
         f"delayhub/{module}.py": (
@@ -75,7 +83,7 @@ TESTED_THROUGH = {
     **{
         f"delayhub/cli/{module}.py": ("tests/integration/delayhub/cli/test_main.py", "typed commands show what it does")
         for module in (
-            *("__main__", "biz_type_commands", "job_commands", "job_input", "key_commands"),
+            *("__main__", "biz_type_commands", "job_commands", "job_input", "job_links", "key_commands"),
             *("operation_commands", "profile_commands", "series_commands", "session", "site_options", "stats_commands"),
         )
     },

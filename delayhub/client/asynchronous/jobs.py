@@ -6,12 +6,14 @@ import builtins
 import json
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import datetime
 from typing import Any, TypeVar, Unpack
 from uuid import UUID, uuid4
 
 import anyio
 
 from delayhub.api_models.jobs import (
+    AnswerLink,
     Attempt,
     BulkAnswer,
     BulkResult,
@@ -22,6 +24,7 @@ from delayhub.api_models.jobs import (
     Job,
     JobQuery,
     Lifted,
+    NewAnswerLink,
     Plan,
     Resolution,
 )
@@ -105,6 +108,35 @@ class AsyncJobs:
     async def lift(self, biz_types: Sequence[str], biz_id: str, *, reason: str = "") -> int:
         """Takes a resolve back; gives of how many biz types the key was resolved."""
         return (await self._of_key(Lifted, "/resolve/lift", biz_types, biz_id, reason=reason)).lifted
+
+    async def make_link(
+        self,
+        job: str | UUID,
+        *,
+        given_to: str,
+        outcomes: Sequence[str],
+        question: str = "",
+        expires_at: datetime | str | None = None,
+    ) -> NewAnswerLink:
+        """Makes a link by which a person answers a pending job, once; gives it with its address, which is shown now.
+
+        Args:
+            job: the job, which waits for an answer.
+            given_to: who gets it, for the record.
+            outcomes: what may be answered.
+            question: what its page asks.
+            expires_at: when it ends. None, and at most: when the job is due.
+        """
+        fields = {"given_to": given_to, "outcomes": [*outcomes], "question": question, "expires_at": expires_at}
+        return await self._connection.post(NewAnswerLink, _links(job), **fields)
+
+    async def links(self, job: str | UUID) -> Sequence[AnswerLink]:
+        """The answer links of a job, the newest first, without their addresses."""
+        return await self._connection.every(AnswerLink, read(_links(job)))
+
+    async def withdraw_link(self, job: str | UUID, link: int) -> None:
+        """Ends an answer link that was not used."""
+        await self._connection.ask(Request("DELETE", f"{_links(job)}/{link}"))
 
     # ------------------------------------------------------------ reading
 
@@ -199,3 +231,7 @@ class AsyncJobs:
             return await self._connection.one(Job, read(path_of(job_id), query=parameters(wait=longest or None)))
         except NoRoomToWait:
             return await self.read(job_id)
+
+
+def _links(job: str | UUID) -> str:
+    return f"/jobs/{segment(str(job))}/links"

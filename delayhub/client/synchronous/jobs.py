@@ -6,10 +6,12 @@ import builtins
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Any, TypeVar, Unpack
 from uuid import UUID, uuid4
 
 from delayhub.api_models.jobs import (
+    AnswerLink,
     Attempt,
     BulkAnswer,
     BulkResult,
@@ -20,6 +22,7 @@ from delayhub.api_models.jobs import (
     Job,
     JobQuery,
     Lifted,
+    NewAnswerLink,
     Plan,
     Resolution,
 )
@@ -103,6 +106,35 @@ class Jobs:
     def lift(self, biz_types: Sequence[str], biz_id: str, *, reason: str = "") -> int:
         """Takes a resolve back; gives of how many biz types the key was resolved."""
         return (self._of_key(Lifted, "/resolve/lift", biz_types, biz_id, reason=reason)).lifted
+
+    def make_link(
+        self,
+        job: str | UUID,
+        *,
+        given_to: str,
+        outcomes: Sequence[str],
+        question: str = "",
+        expires_at: datetime | str | None = None,
+    ) -> NewAnswerLink:
+        """Makes a link by which a person answers a pending job, once; gives it with its address, which is shown now.
+
+        Args:
+            job: the job, which waits for an answer.
+            given_to: who gets it, for the record.
+            outcomes: what may be answered.
+            question: what its page asks.
+            expires_at: when it ends. None, and at most: when the job is due.
+        """
+        fields = {"given_to": given_to, "outcomes": [*outcomes], "question": question, "expires_at": expires_at}
+        return self._connection.post(NewAnswerLink, _links(job), **fields)
+
+    def links(self, job: str | UUID) -> Sequence[AnswerLink]:
+        """The answer links of a job, the newest first, without their addresses."""
+        return self._connection.every(AnswerLink, read(_links(job)))
+
+    def withdraw_link(self, job: str | UUID, link: int) -> None:
+        """Ends an answer link that was not used."""
+        self._connection.ask(Request("DELETE", f"{_links(job)}/{link}"))
 
     # ------------------------------------------------------------ reading
 
@@ -197,3 +229,7 @@ class Jobs:
             return self._connection.one(Job, read(path_of(job_id), query=parameters(wait=longest or None)))
         except NoRoomToWait:
             return self.read(job_id)
+
+
+def _links(job: str | UUID) -> str:
+    return f"/jobs/{segment(str(job))}/links"

@@ -18,11 +18,12 @@ from tasksapp.access.audit import Deed
 from tasksapp.access.key_verbs import delete, edit
 from tasksapp.access.keys import new_key, store_key
 from tasksapp.admin.api_keys.form import ApiKeyForm
-from tasksapp.admin.api_keys.rotation import Rotation, ShownKey, old_until
+from tasksapp.admin.api_keys.rotation import Rotation, old_until
 from tasksapp.admin.audit.history import AuditHistory
 from tasksapp.admin.frame.fragments import badge, local_time, number, quiet, time_away
 from tasksapp.admin.frame.possible_rows import LockedRows, has_tenants
 from tasksapp.admin.frame.requests import actor_of
+from tasksapp.admin.frame.shown_once import ShownOnce
 from tasksapp.models import ApiKey, AuditEntry
 from tasksapp.models.api_key import Scope
 
@@ -90,7 +91,7 @@ class ApiKeyAdmin(AuditHistory, LockedRows, Rotation):
         if change:
             edit(obj, form.changed_columns(), by=actor_of(request))
             return
-        key = ShownKey(new_key())
+        key = ShownOnce(new_key())
         # For response_add, in this request and nowhere else: a message would carry it in a cookie.
         setattr(request, _NEW_KEY, key)
         store_key(obj, key=key, by=actor_of(request))

@@ -21,19 +21,11 @@ from tasksapp.admin.frame.fields import overlap_field
 from tasksapp.admin.frame.fragments import local_time
 from tasksapp.admin.frame.own_page import Crumb, OwnPages, at
 from tasksapp.admin.frame.requests import actor_of
+from tasksapp.admin.frame.shown_once import ShownOnce
 from tasksapp.models import ApiKey
 
 #: The button that was pressed.
 DEED = "deed"
-
-
-class ShownKey(str):
-    """A key on its way to a page; logs of templates and pages for errors write what they hold by its ``repr``."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "<a new API key>"
 
 
 class OverlapForm(forms.Form):
@@ -66,7 +58,7 @@ class Rotation(OwnPages):
             if not form.is_valid():
                 return self._asking(request, row, form)
             overlap = timedelta(seconds=form.cleaned_data["overlap"])
-            key = ShownKey(rotate(row, overlap=overlap, by=actor_of(request)))
+            key = ShownOnce(rotate(row, overlap=overlap, by=actor_of(request)))
         return self.new_key_page(request, row, key)
 
     def new_key_page(self, request: HttpRequest, row: ApiKey, key: str) -> TemplateResponse:

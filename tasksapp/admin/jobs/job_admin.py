@@ -34,9 +34,9 @@ from tasksapp.admin.jobs.actions import (
 )
 from tasksapp.admin.jobs.editing import JobForm
 from tasksapp.admin.jobs.exporting import exported, formats_for
+from tasksapp.admin.jobs.link_pages import LinkPages, shown_links
 from tasksapp.admin.jobs.listing import list_context
 from tasksapp.admin.jobs.page import VERBS, page_context
-from tasksapp.admin.jobs.resolve_pages import ResolvePages
 from tasksapp.admin.jobs.search import BadSearch
 from tasksapp.errors import InvalidJob, KeyResolved, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs.verb_words import FOR_GOOD
@@ -44,7 +44,7 @@ from tasksapp.jobs.verbs import Verb
 from tasksapp.models import Job, Status
 
 
-class JobPages(ResolvePages):
+class JobPages(LinkPages):
     """A part of a ModelAdmin: its pages."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -98,7 +98,9 @@ class JobPages(ResolvePages):
             gone = _("There is no job %(id)s: retention may have deleted it.") % {"id": object_id[:100]}
             messages.warning(request, gone)
             return self.to("changelist")
-        context = {**page_context(request, job, site=self.admin_site.name), **(extra_context or {})}
+        site = self.admin_site.name
+        links = {"links": shown_links(request, job, site=site)}
+        context = {**page_context(request, job, site=site), **links, **(extra_context or {})}
         return self.own_page(request, "admin/tasksapp/job/change_form.html", job.biz_id or str(job.id), context)
 
     @at("export/")

@@ -180,6 +180,9 @@ def _buttons(request: HttpRequest, job: Job, *, site: str) -> list[JobButton]:
         found.insert(place, JobButton(_("Edit …"), url("edit"), True, False))
     if job.status == Status.SUCCEEDED and may(request.user, "run_now"):
         found.append(JobButton(_("Run again"), url("run_again"), False, False))
+    waits = job.status == Status.PENDING and job.biz_id and job.biz_type.on_resolved
+    if waits and may(request.user, "cancel"):
+        found.append(JobButton(_("Make an answer link …"), url("link"), True, False))
     if job.biz_id and job.status in LIVE and may(request.user, "cancel"):
         found.append(JobButton(_("Resolve biz id …"), url("resolve"), True, True))
     return found

@@ -40,6 +40,8 @@ from tasksapp.errors import (
     KeyInUse,
     KeyResolved,
     KeyTaken,
+    LinkNotFound,
+    LinkOver,
     NameTaken,
     NotFirst,
     OneIsLive,
@@ -129,6 +131,8 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
         case AlreadyAnswered():
             job = None if error.job_id is None else str(error.job_id)
             return _conflict("answered", error, outcome=error.outcome, answered_at=error.at.isoformat(), job_id=job)
+        case LinkOver():
+            return Problem(status=410, code="link_over", detail=str(error), extra={"why": error.why})
         case OneIsLive():
             extra = {} if error.job_id is None else {"job_id": str(error.job_id)}
             return _conflict("one_is_live", error, errors=[FieldError("biz_id", "taken", str(error))], **extra)
@@ -136,7 +140,7 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
             return _conflict("not_first", error, job_id=str(error.first_id))
         case SeveralJobs():
             return _conflict("several_jobs", error, ids=[str(found) for found in error.ids])
-        case JobNotFound() | OperationNotFound() | SeriesNotFound() | Http404():
+        case JobNotFound() | LinkNotFound() | OperationNotFound() | SeriesNotFound() | Http404():
             return Problem(status=404, code="not_found", detail=str(error) or "It does not exist.")
         case APIException():
             return _problem_of_framework(error)

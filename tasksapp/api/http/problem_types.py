@@ -156,6 +156,11 @@ _TYPES = (
         "Nothing, where the first answer holds. A new question needs a biz id of its own.",
     ),
     ProblemType(
+        "link_over", 410, "The link answers nothing any more",
+        "The answer link was used, or nobody waits for its answer any more; the member why says which.",
+        "There is nothing to do: a link answers once, and until its job is due.",
+    ),
+    ProblemType(
         "not_first", 409, "Another job of the flow key comes first",
         "The jobs of a flow key of this biz type run in their order; job_id names the one that comes first.",
         "Wait for that job, or end or move it; or give this job an earlier due time.",

@@ -79,7 +79,9 @@ def test_the_python_on_a_page_runs(
     live_server: Any,
     redis_server: RedisServer,
     monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
 ) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "SITE_URL": live_server.url}
     broker = redis_server.url.replace("redis:", "delayhub:")
     current_celery.conf.broker_url = broker
     delayhub.install(current_celery)

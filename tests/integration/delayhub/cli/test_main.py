@@ -1,7 +1,7 @@
 """Commands on a live site: what they show, and their exit codes.
 
 What the commands share is seen here too: the site of ``session``, the options of ``site_options``, bodies by
-``job_input``, and numbers by ``stats_commands``.
+``job_input``, links of ``job_links``, and numbers by ``stats_commands``.
 """
 
 from __future__ import annotations
@@ -133,6 +133,23 @@ def test_a_question_is_answered(typed: Type) -> None:
     assert (said["answered"], said["status"], said["too_late"]) == (made["id"], "cancelled", False)
     assert (code, made["id"] in out, "too late" in out) == (0, True, False)
     assert (other[0], "was answered with" in other[2]) == (ExitCode.CONFLICT, True)
+
+
+def test_a_link_by_which_a_person_answers_is_made_listed_and_withdrawn(typed: Type) -> None:
+    where = ("--set", "url=https://shop.example/h", "--set", f"on_resolved={BIZ_TYPE}")
+    assert typed("biz-types", "create", "cli.link", *where)[0] == 0
+    made = shown(typed, "jobs", "create", "cli.link", "--biz-id", "cli-5", "--delay", "1d")
+    words = ("cli.link/cli-5", "--given-to", "eve", "--outcome", "yes", "--outcome", "no", "--expires", "+2h")
+
+    code, out, err = typed("jobs", "link", *words)
+    link = shown(typed, "jobs", "link", made["id"], *words[1:])
+    listed = typed("jobs", "links", made["id"])
+    gone = typed("jobs", "withdraw-link", "cli.link/cli-5", str(link["id"]))
+
+    assert (code, "shown this once" in err, "https://delayhub.example/api/answer#" in out) == (0, True, True)
+    assert (link["outcomes"], link["url"].partition("#")[0]) == (["yes", "no"], "https://delayhub.example/api/answer")
+    assert (listed[0], listed[1].count("yes, no"), "#" in link["url"]) == (0, 2, True)
+    assert (gone[0], typed("jobs", "withdraw-link", made["id"], str(link["id"]))[0]) == (0, ExitCode.NOT_FOUND)
 
 
 def test_a_body_is_read_from_a_file_and_from_the_standard_input(

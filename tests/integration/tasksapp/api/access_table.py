@@ -13,7 +13,7 @@ from typing import Any
 from django.utils import timezone
 
 from tasksapp.access.keys import issue_key
-from tasksapp.models import Attempt, AuditEntry, BizType, Job, Operation, Series, Status
+from tasksapp.models import AnswerLink, Attempt, AuditEntry, BizType, Job, Operation, Series, Status
 from tasksapp.models.api_key import Scope
 from tasksapp.pulling.puller import ClaimToken
 from tests.job_rows import store_job
@@ -35,6 +35,7 @@ class Place:
     stopped: int
     token: str
     series: int
+    link: int
 
     @property
     def code(self) -> str:
@@ -76,7 +77,11 @@ def store_place(code: str, *, tenant_id: int, name: str) -> Place:
     series = Series.objects.create(
         biz_type=biz_type, name=name, cron="0 0 1 1 *", biz_id=name, created_at=now, updated_at=now
     )
-    return Place(biz_type, pending, dead, key.pk, *operations, str(ClaimToken(held.pk, 7)), series.pk)
+    link = AnswerLink.objects.create(
+        biz_type=biz_type, job_id=pending.pk, hashed_token=name, outcomes=["yes"], given_to=name, expires_at=now,
+        created_at=now,
+    )  # fmt: skip
+    return Place(biz_type, pending, dead, key.pk, *operations, str(ClaimToken(held.pk, 7)), series.pk, link.pk)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +118,7 @@ class Entry:
             id_ = place.series
         if "/operations/" in template:
             id_ = getattr(place, self.operation)
-        named = {"code": place.code, "biz_id": job.biz_id, "id": id_, "token": place.token}
+        named = {"code": place.code, "biz_id": job.biz_id, "id": id_, "token": place.token, "number": place.link}
         for name, value in named.items():
             template = template.replace(f"{{{name}}}", str(value))
         return template
@@ -157,6 +162,12 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/jobs/{id}/run-again"): Entry(scope=ACT, body=_nothing, done=409),  # it has not succeeded
     ("POST", "/v1/jobs/{id}/redrive"): Entry(scope=ACT, body=_nothing, status="dead"),
     ("POST", "/v1/jobs/{id}/drop"): Entry(scope=ACT, body=_nothing, status="dead"),
+    ("GET", "/v1/jobs/{id}/links"): Entry(scope=Scope.JOBS_LINK),
+    # The job waits for no answer.
+    ("POST", "/v1/jobs/{id}/links"): Entry(
+        scope=Scope.JOBS_LINK, body=lambda _: {"given_to": "eve", "outcomes": ["yes"]}, done=400
+    ),
+    ("DELETE", "/v1/jobs/{id}/links/{number}"): Entry(scope=Scope.JOBS_LINK, done=204),
     # jobs by their business keys
     ("GET", "/v1/biz-types/{code}/jobs/{biz_id}"): Entry(scope=READ),
     ("PATCH", "/v1/biz-types/{code}/jobs/{biz_id}"): Entry(scope=WRITE, body=lambda _: {"delay": 90}),

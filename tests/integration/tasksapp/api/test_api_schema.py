@@ -56,6 +56,9 @@ OPERATIONS = [
     ("POST", "/v1/jobs/{id}/redrive"),
     ("POST", "/v1/jobs/{id}/run"),
     ("POST", "/v1/jobs/{id}/run-again"),
+    ("GET", "/v1/jobs/{id}/links"),
+    ("POST", "/v1/jobs/{id}/links"),
+    ("DELETE", "/v1/jobs/{id}/links/{number}"),
     ("POST", "/v1/plans"),
     ("POST", "/v1/resolve"),
     ("POST", "/v1/resolve/lift"),
@@ -160,7 +163,7 @@ def aim(case: Any, number: int, job: Job, operation: Operation) -> None:
             number_or_id = ApiKey.objects.exclude(name="caller").values_list("id", flat=True).first() or 1
         if "/series/" in case.path:
             number_or_id = Series.objects.values_list("id", flat=True).first() or 1
-        there = {"id": str(number_or_id), "code": "order.close", "biz_id": "there"}
+        there = {"id": str(number_or_id), "code": "order.close", "biz_id": "there", "number": "1"}
         if "token" in case.path_parameters:
             there["token"] = str(hold())
         case.path_parameters = {name: there[name] for name in case.path_parameters}

@@ -18,19 +18,23 @@ OPERATION_IDS = """
     change_series claim_jobs complete_claim count_jobs create_biz_type create_job create_jobs create_plan
     create_series delete_biz_type delete_series drop_job drop_job_by_business_key end_previous_api_key
     end_previous_key_pair end_previous_signing_secret export_biz_types export_jobs extend_claim fail_claim
-    forecast_biz_type import_biz_types issue_api_key lift_resolve list_api_keys list_audit_entries list_biz_types
+    forecast_biz_type import_biz_types issue_api_key lift_resolve list_answer_links
+    list_api_keys list_audit_entries list_biz_types
     list_dead_jobs list_flow_keys list_issues list_job_attempts list_jobs list_key_pairs list_operations list_peaks
-    list_series make_key_pair pace_operation pause_biz_type pause_flow_key pause_series plan_backfill plan_operation
+    list_series make_answer_link
+    make_key_pair pace_operation pause_biz_type pause_flow_key pause_series plan_backfill plan_operation
     plan_rest_of_operation preview_schedule read_api_key read_biz_type read_delivery_health read_job
     read_job_by_business_key read_operation read_series read_stats_series read_your_own_api_key redrive_job
     redrive_job_by_business_key
     release_claim resolve_business_key resume_biz_type resume_flow_key resume_series retire_key_pairs revoke_api_key
     rotate_api_key rotate_signing_secret run_job_again run_job_now run_job_now_by_business_key send_test_call
     set_client_certificate set_credentials start_operation stop_operation stop_signing_callbacks trigger_series
+    withdraw_answer_link
 """
 #: Its types.
 SCHEMAS = """
-    AddressVerdict ApiKey ApiKeyPage ApiKeyRequest Attempt AttemptPage AuditEntry AuditEntryPage Auth
+    AddressVerdict AnswerLink AnswerLinkRequest
+    ApiKey ApiKeyPage ApiKeyRequest Attempt AttemptPage AuditEntry AuditEntryPage Auth
     BackfillRequest Backoff BizType BizTypeChange BizTypeDefinition BizTypeDocument BizTypeForecast
     BizTypeImport BizTypeNumbers BizTypeRequest BulkAnswer BulkRequest CatchUp CertificateRequest
     ChangeApiKeyRequest
@@ -38,7 +42,8 @@ SCHEMAS = """
     CompleteClaimRequest CreatedBizType CreatedJob CredentialsRequest EndedClaim ExtendClaimRequest
     FailClaimRequest FlowKey FlowKeys Guarantee Health HealthState ImportAction ImportBizTypesRequest Issue
     Issues Job JobFilter JobNumbers JobPage JobRequest JobSeries JobSeriesPage JobStatus KeyPairs LiftRequest
-    LiftedResolve LimitedBy MakeKeyPairRequest Method NewApiKey OneLive Operation OperationPage OperationRequest
+    LiftedResolve LimitedBy MakeKeyPairRequest Method NewAnswerLink
+    NewApiKey OneLive Operation OperationPage OperationRequest
     OperationState OperationVerb Ordered Overlap OwnKey OwnRequest PaceOperationRequest PauseBizTypeRequest
     PauseFlowKeyRequest
     PausedFlowKey Peak Peaks Plan PlanRequest PlanRestRequest PlannedJob PreviewScheduleRequest Problem
