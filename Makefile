@@ -21,6 +21,8 @@ ROUNDS ?= 200
 # Histories that `make simulate` and `make linear` play, the first by this seed; of those of jobs with rows a tenth.
 COUNT ?= 2000
 SEED ?= 1
+# The release whose scripts some run in a part of the histories of messages: a commit, or the last tag.
+EARLIER ?= last
 # A benchmark or chaos run, and what it is asked: make chaos NAME=transport OPTIONS="--tasks 500"
 NAME ?=
 OPTIONS ?=
@@ -139,6 +141,7 @@ fuzz-messages: $(VENV)/.dev ## send 10 000 malformed messages to a worker of eac
 # Then the models of proof/model: all their properties, and 10 000 of their events played on the code (Debian's spin and gcc).
 simulate: $(VENV)/.dev ## histories of messages, timers, jobs with crashes and zombies; the models
 	@$(BIN)/python -m proof.simulate --seed $(SEED) --count $(COUNT)
+	@$(BIN)/python -m proof.simulate --seed $(SEED) --count $$((($(COUNT) + 3) / 4)) --earlier $(EARLIER)
 	@$(BIN)/python -m proof.simulate_jobs --seed $(SEED) --count $$((($(COUNT) + 9) / 10))
 	DELAYHUB_LIVENESS_RUNS=$(COUNT) DELAYHUB_LIVENESS_FIRST=$(SEED) \
 		$(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/delayhub/engine/test_timer_lane_liveness.py

@@ -30,10 +30,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.processes import Fleet, is_soon, kill_group, start, words_of
-from benchmarks.release_scripts import last_release
 from benchmarks.result import Result, judged, option
 from delayhub.engine import DelayQueue, Place
 from delayhub.local.redis_server import RedisServer
+from proof.earlier_release import last_release, tree_of
 from tests.repository import ROOT
 
 OLD, NEW, KOMBU = "earlier", "new", "kombu"
@@ -278,14 +278,6 @@ RUNS: dict[str, tuple[Callable[[Shop], dict[str, Any]], tuple[str, ...]]] = {
     "release": (release, ()),
     "kombu": (kombu, ("parked before moving back",)),
 }
-
-
-def tree_of(ref: str, folder: Path) -> Path:
-    """The files of a commit, in a folder of their own."""
-    folder.mkdir()
-    packed = subprocess.run(["git", "archive", ref, "delayhub"], cwd=ROOT, capture_output=True, check=True).stdout
-    subprocess.run(["tar", "-x", "-C", folder], input=packed, check=True)
-    return folder
 
 
 def main(given: argparse.Namespace) -> Result:

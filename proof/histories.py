@@ -29,13 +29,16 @@ class Plays(Protocol[Setting]):
     def shrink(self, failure: Failure[Setting]) -> Failure[Setting]: ...
 
 
-def asked(prog: str, about: str | None) -> range:
-    """The seeds that the command line asks for."""
+def asked(prog: str, about: str | None, **more: str) -> argparse.Namespace:
+    """What the command line asks for: ``seeds``, and each of the others, with what help says of it."""
     parser = argparse.ArgumentParser(prog=prog, description=about)
     parser.add_argument("--seed", type=int, default=1, help="of the first history (default: 1)")
     parser.add_argument("--count", type=int, default=2000, help="of histories (default: 2000)")
+    for name, text in more.items():
+        parser.add_argument(f"--{name}", help=text)
     options = parser.parse_args()
-    return range(options.seed, options.seed + options.count)
+    options.seeds = range(options.seed, options.seed + options.count)
+    return options
 
 
 def spare_the_collector() -> None:

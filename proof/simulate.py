@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from delayhub.local.redis_server import RedisServer
+from proof.earlier_release import LAST, EarlierRelease, scripts_of
 from proof.histories import asked, play_all, spare_the_collector
 from proof.messages.history import Player, drawn
 from proof.messages.sometimes import Sometimes
@@ -18,11 +19,12 @@ ENOUGH = 1000
 
 def main() -> int:
     """0 where every history kept all laws, and everything was met."""
-    seeds = asked("simulate", __doc__)
+    options = asked("simulate", __doc__, earlier=f"a commit, or {LAST}: some run the scripts of that release")
     spare_the_collector()
     with virtual_time(), RedisServer() as server:
-        player = Player(QuickRedis(server.port), Met(Sometimes))
-        return play_all(player, map(drawn, seeds), count=len(seeds), enough=ENOUGH)
+        client, seeds = QuickRedis(server.port), options.seeds
+        earlier = EarlierRelease(client, scripts_of(options.earlier)) if options.earlier else None
+        return play_all(Player(client, Met(Sometimes), earlier), map(drawn, seeds), count=len(seeds), enough=ENOUGH)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ ENOUGH = 1000
 
 def main() -> int:
     """0 where every history kept all laws, and everything was met."""
-    seeds = asked("simulate_jobs", __doc__)
+    seeds = asked("simulate_jobs", __doc__).seeds
     spare_the_collector()
     with virtual_time(), RedisServer() as server, site(QuickRedis(server.port), server.url) as made:
         return play_all(Player(made, Met(Sometimes)), map(drawn, seeds), count=len(seeds), enough=ENOUGH)

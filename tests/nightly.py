@@ -43,7 +43,6 @@ CHAOS = {
     "outages": "--outages 4 20 --at-once=2 --schemes delayhub",
     "receivers": "--jobs=300 --seconds=30 --kills=4",
     "redis-away": "--seconds=15",
-    "releases": "--histories=300",
     "series": "--days=10 --kills=10",
     "transport": "--tasks=4000 --kills=8 --restarts=2",
     "unique": "--seconds=60",

@@ -213,6 +213,6 @@ def crash(world: World, chance: random.Random) -> None:
 def reap(world: World, chance: random.Random) -> None:
     """Leases that ran out are taken back, as each claim does it too."""
     del chance
-    returned, died = world.queue.reap()
+    returned, died = world.office.reap()
     if returned or died:
         world.tell(f"reap: {returned} go back, {died} die")

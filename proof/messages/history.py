@@ -6,9 +6,10 @@ import random
 from collections.abc import Callable
 
 from proof.broken import Broken
+from proof.earlier_release import EarlierRelease
 from proof.messages import claiming, consuming, producing
 from proof.messages.places import check_nothing_left
-from proof.messages.world import Setting, World
+from proof.messages.world import CONSUMERS, Setting, World
 from proof.met import Met
 from proof.plan import Failure, Plan, Step, shrunk
 from proof.quick_redis import QuickRedis
@@ -80,15 +81,19 @@ class Player:
     Args:
         client: of an empty server, which reads the run's clock.
         met: what all histories of the run came by.
+        earlier: a client with the scripts of an earlier release, which each history gives to some, by its seed.
     """
 
-    def __init__(self, client: QuickRedis, met: Met) -> None:
-        self.client, self.met = client, met
+    def __init__(self, client: QuickRedis, met: Met, earlier: EarlierRelease | None = None) -> None:
+        self.client, self.met, self.earlier = client, met, earlier
         self.verbs = 0
 
     def play(self, plan: Plan[Setting]) -> Failure[Setting] | None:
         """How a history went wrong; None where it kept all laws."""
-        world = World(self.client, plan.setting, self.met)
+        chance = random.Random(plan.seed)
+        # The first consumer is this release's: it takes what is left in the end.
+        others = [chance.choice((self.client, self.earlier or self.client)) for _ in range(CONSUMERS)]
+        world = World(self.client, plan.setting, self.met, others=others)
         try:
             for step in plan.steps:
                 self._act(world, step)

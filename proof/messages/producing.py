@@ -77,7 +77,7 @@ def _words(unique: UniqueKey) -> str:
 def _send(world: World, entry: Entry, message: Message) -> str:
     """Sends a publish once and enters what it did; the outcome that was answered."""
     if message.unique is None:
-        (answer,) = world.queue.schedule([entry])
+        (answer,) = world.office.schedule([entry])
         outcome, name, replaced = answer.outcome, answer.id, ""
     else:
         offered = offer(world.queue, entry, message.unique)
@@ -120,7 +120,7 @@ def cancel(world: World, chance: random.Random) -> None:
         return
     tombstone = chance.choice([0, 60_000])
     before = _stored(world, message.base)
-    (removed,) = world.queue.cancel([message.base], tombstone_ms=tombstone)
+    (removed,) = world.office.cancel([message.base], tombstone_ms=tombstone)
     if tombstone:
         world.ledger.revoked_until_ms[message.base] = world.now_ms + tombstone
     left = _stored(world, message.base)
@@ -145,7 +145,7 @@ def reschedule(world: World, chance: random.Random) -> None:
         return
     due = world.now_ms + chance.choice([0, 100, 9000])
     leased, dead = world.look().leased, world.look().dead
-    (outcome,) = world.queue.reschedule([message.base], due_ms=due)
+    (outcome,) = world.office.reschedule([message.base], due_ms=due)
     world.tell(f"move {message.base} to {due - world.now_ms} ms from now: {outcome}")
     if outcome == "moved":
         world.met.note(Sometimes.RESCHEDULED)
@@ -165,7 +165,7 @@ def redrive(world: World, chance: random.Random) -> None:
     """Revives dead messages."""
     del chance
     before = world.look().dead
-    revived = world.queue.redrive()
+    revived = world.office.redrive()
     now_dead = world.look().dead
     if len(before - now_dead) != revived:
         raise Broken(f"redrive says {revived} where {len(before - now_dead)} live again")

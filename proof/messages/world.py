@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from delayhub.engine import DelayQueue, EngineOptions, Lease
 from delayhub.engine.limits import SET, SET_AT_ONCE, Limit, set_limits
@@ -67,14 +69,15 @@ class World:
         client: of an empty server, which reads the run's clock.
         setting: what this history has.
         met: what the run has come by.
+        others: the clients of all consumers but the first, and of those who publish, cancel and move.
     """
 
-    def __init__(self, client: QuickRedis, setting: Setting, met: Met) -> None:
+    def __init__(self, client: QuickRedis, setting: Setting, met: Met, *, others: Sequence[Any]) -> None:
         client.flushall()
         self.client, self.setting, self.met = client, setting, met
         self.time = VirtualTime(client)
         options = EngineOptions(max_strikes=setting.max_strikes, lease_seconds=LEASE_MS / 1000)
-        self.queues = [DelayQueue(client, "q", options=options) for _ in range(CONSUMERS)]
+        *self.queues, self.office = [DelayQueue(one, "q", options=options) for one in (client, *others)]
         self.held: list[list[Held]] = [[] for _ in range(CONSUMERS)]
         self.ledger = Ledger()
         self.saved: tuple[Snapshot, Ledger] | None = None
@@ -95,7 +98,7 @@ class World:
 
     @property
     def queue(self) -> DelayQueue:
-        """The queue, as anybody but a consumer uses it."""
+        """The queue, as those use it who look at it, and who set limits and keys; ``office`` is that of all others."""
         return self.queues[0]
 
     @property

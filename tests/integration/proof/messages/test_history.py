@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 import redis
 
+from delayhub.engine.scripts import names, script
 from delayhub.local.redis_server import RedisServer
+from proof.earlier_release import EarlierRelease, scripts_of
 from proof.messages.history import Player, drawn
 from proof.messages.mutants import MUTANTS
 from proof.messages.sometimes import Sometimes
@@ -55,6 +57,27 @@ def test_a_mistake_in_the_scripts_is_caught_and_told_in_few_lines(client: QuickR
 
     assert shortest.broken.kind == failure.broken.kind
     assert len(shortest.story) < 15, "\n".join(shortest.story)
+
+
+@pytest.mark.heals  # what the mistake leaves behind
+def test_releases_of_which_one_has_a_mistake_are_found_to_break_a_law(client: QuickRedis) -> None:
+    (mutant,) = [mutant for mutant in MUTANTS if mutant.name == "a lost lease frees no place"]
+    with virtual_time(mutant.change):
+        theirs = {name: script(name).source for name in names()}
+
+    with virtual_time():
+        player = Player(client, Met(Sometimes), EarlierRelease(client, theirs))
+        failure = next(failure for seed in range(200) if (failure := player.play(drawn(seed))))
+
+    assert failure.broken.kind
+
+
+def test_two_releases_without_a_mistake_keep_all_laws(client: QuickRedis) -> None:
+    with virtual_time():
+        player = Player(client, Met(Sometimes), EarlierRelease(client, scripts_of("HEAD")))
+        failures = [failure for seed in range(examples(40)) if (failure := player.play(drawn(seed)))]
+
+    assert [(failure.plan.seed, str(failure.broken)) for failure in failures] == []
 
 
 def test_a_history_is_the_same_each_time(client: QuickRedis) -> None:
