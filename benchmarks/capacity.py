@@ -117,7 +117,7 @@ def life(bench: Bench, worker: Processes, count: int, *, rate: float) -> dict[st
 def main(asked: argparse.Namespace) -> Result:
     with rig() as made:
         pin(0)
-        bench = Bench(made, jobs=0, seconds=0)
+        bench = Bench(made)
         run("ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()")
         with made.worker() as worker:
             many = life(bench, worker, asked.jobs, rate=0)

@@ -40,7 +40,7 @@ PARTS = ("create", "PostgreSQL", "Redis", "worker")
 def site() -> Iterator[Answers]:
     """A site with a worker."""
     with rig() as made:
-        bench = Bench(made, jobs=0, seconds=0)
+        bench = Bench(made)
         code = bench.biz_type("cells", "ok/cells")
         with made.worker() as worker:
             yield {"burst": partial(burst, bench, code, worker)}

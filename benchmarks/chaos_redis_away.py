@@ -40,7 +40,7 @@ FLAP_SECONDS = 3.0
 def main(asked: argparse.Namespace) -> Result:
     found: dict[str, Any] = {}
     with rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600") as made:
-        bench = Bench(made, jobs=0, seconds=0)
+        bench = Bench(made)
         for name in asked.only:
             found[name] = _run(bench, name, seconds=asked.seconds, rate=asked.rate)
             print(f"{name}: {json.dumps(found[name])}", file=sys.stderr, flush=True)

@@ -46,7 +46,7 @@ def site(rows: int) -> Iterator[Answers]:
     """A site with so many rows, whose worker delivers fresh jobs."""
     with rig(DELAYHUB_PURGE_ROWS_PER_MINUTE="0") as made:
         pin(0)
-        bench = Bench(made, jobs=0, seconds=0)
+        bench = Bench(made)
         from tasksapp.models import UNTIL_RESUMED, BizType, Job
 
         seconds = fill(rows, biz_types=50)

@@ -50,7 +50,7 @@ def main(asked: argparse.Namespace) -> Result:
             if bench is None:
                 made = stack.enter_context(rig(DELAYHUB_NEAR_WINDOW_SECONDS="3600"))
                 pin(0)
-                bench = Bench(made, jobs=asked.jobs, seconds=asked.seconds)
+                bench = Bench(made)
             found |= PARTS[name](bench, asked)
     history.keep({jobs_trickle.commit_of(ROOT): found} if asked.keep else {})
     return Result(found)
@@ -82,12 +82,12 @@ def slow(bench: Bench, asked: argparse.Namespace) -> dict[str, Any]:
     fast = bench.biz_type("fast", "ok/fast")
     with bench.rig.worker():
         fresh = FreshJobs(bench, fast, per_second=100)
-        fresh.run(bench.seconds)
+        fresh.run(asked.seconds)
         found = fresh.lateness("fast jobs alone")
         code = bench.biz_type("slow", "slow/one", port=bench.rig.start_receiver(), timeout_seconds=30)
-        bench.create_due(code, int(50 * bench.seconds), timezone.now(), spread_seconds=bench.seconds)
+        bench.create_due(code, int(50 * asked.seconds), timezone.now(), spread_seconds=asked.seconds)
         fresh = FreshJobs(bench, fast, per_second=100)
-        fresh.run(bench.seconds)
+        fresh.run(asked.seconds)
         found |= fresh.lateness("beside a slow one")
         bench.wait_until_ended(code)
     return found

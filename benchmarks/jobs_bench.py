@@ -22,26 +22,16 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
 class Bench:
-    """One run over one rig.
+    """One run over one rig."""
 
-    Args:
-        made: the rig.
-        jobs: how many a burst has.
-        seconds: how long steady load lasts.
-    """
-
-    def __init__(self, made: Rig, *, jobs: int, seconds: float) -> None:
-        self.rig, self.jobs, self.seconds = made, jobs, seconds
+    def __init__(self, made: Rig) -> None:
+        self.rig = made
         made.set_django_up()
         self.port = made.start_receiver()
 
     def say(self, text: str) -> None:
         """One line of progress."""
         print(text, file=sys.stderr, flush=True)
-
-    def url(self, path: str) -> str:
-        """Where the receiver takes it."""
-        return f"http://127.0.0.1:{self.port}/{path}"
 
     def biz_type(self, code: str, path: str, *, port: int = 0, **fields: object) -> str:
         """The code of a new biz type with that callback."""

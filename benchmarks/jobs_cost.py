@@ -49,11 +49,6 @@ class Processes:
         return threads
 
 
-def each(before: Counter[str], after: Counter[str], count: float) -> dict[str, int]:
-    """µs of each, for one of so many jobs."""
-    return {name: round((after[name] - before[name]) / count * 1_000_000) for name in sorted(after)}
-
-
 def _used_by_ended_children(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[13]) + int(fields[14])) * TICK_SECONDS

@@ -1,8 +1,7 @@
-"""The receiver that benchmarks and chaos runs call: prints its port, answers by path, writes down every callback.
+"""The receiver that benchmarks and chaos runs call: prints its port, answers, writes down every callback.
 
-``/ok…`` is answered 204, ``/fail…`` 500, ``/slow…`` 204 after ten seconds, ``/wait50`` after 50 ms. A line of the log
-is: when it came in (Unix µs), the job's id, the path, when it was due. One system call a line, so that a kill -9 loses
-none.
+``/slow…`` is answered 204 after ten seconds, all else at once. A line of the log is: when it came in (Unix µs), the
+job's id, the path, when it was due. One system call a line, so that a kill -9 loses none.
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ from typing import cast
 import uvloop
 
 SLOW_SECONDS = 10.0
-ANSWERS = {b"/fail": b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"}
-WAIT = b"/wait"
 TAKEN = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
@@ -46,15 +43,13 @@ class Receiver(asyncio.Protocol):
         fields = (b"%d" % now, headers.get(b"webhook-id", b"-"), path, headers.get(b"delayhub-due-at", b"-").upper())
         os.write(self.log, b" ".join(fields) + b"\n")
         if path.startswith(b"/slow"):
-            asyncio.get_running_loop().call_later(SLOW_SECONDS, self.answer, TAKEN)
-        elif path.startswith(WAIT):
-            asyncio.get_running_loop().call_later(int(path.removeprefix(WAIT)) / 1000, self.answer, TAKEN)
+            asyncio.get_running_loop().call_later(SLOW_SECONDS, self.answer)
         else:
-            self.answer(next((answer for start, answer in ANSWERS.items() if path.startswith(start)), TAKEN))
+            self.answer()
 
-    def answer(self, response: bytes) -> None:
+    def answer(self) -> None:
         if not self.transport.is_closing():
-            self.transport.write(response)
+            self.transport.write(TAKEN)
 
 
 async def serve() -> None:

@@ -22,9 +22,6 @@ from tests.own_postgres import OwnPostgres
 from tests.repository import ROOT
 from tests.waiting import wait_until
 
-#: The app of a worker whose threads are told apart.
-MEASURED = "benchmarks.jobs_worker"
-
 
 @dataclass(frozen=True)
 class Seen:
@@ -96,19 +93,12 @@ class Rig:
         return int(receiver.stdout.readline())
 
     def start_worker(
-        self, *, pool: str = "solo", app: str = "delayhub.project", queues: str = "", wait: bool = True
+        self, *, pool: str = "solo", app: str = "delayhub.project", wait: bool = True
     ) -> subprocess.Popen[bytes]:
         """A Celery worker; it is ready when it has said so in its log, unless nothing is to be waited for."""
         log = self.folder / f"worker-{len(self.workers)}.log"
         command = ["-m", "celery", "-A", app, "worker", "-P", pool, "-c", "4" if pool == "threads" else "1", *QUIET]
-        command += [
-            "--without-heartbeat",
-            "-l",
-            "INFO",
-            "-n",
-            f"w{time.time_ns()}@%h",
-            *(["-Q", queues] if queues else []),
-        ]
+        command += ["--without-heartbeat", "-l", "INFO", "-n", f"w{time.time_ns()}@%h"]
         own = {"DELAYHUB_LOG_LEVEL": "INFO", "THREADS_FILE": str(self.folder / "threads.json")}
         worker = start(command, log=log, cwd=self.root, python=self.python, **{**self.environment, **own})
         pin(worker.pid, WORKER_CORE)  # at once, so that all its threads and children stay there
@@ -125,14 +115,13 @@ class Rig:
         return worker
 
     @contextlib.contextmanager
-    def worker(self, *, app: str = MEASURED, **options: str) -> Iterator[Processes]:
+    def worker(self) -> Iterator[Processes]:
         """A worker for as long as the block lasts, and whose CPU time to look at meanwhile."""
         threads = self.folder / "threads.json"
         threads.write_text("{}")
-        worker = self.start_worker(app=app, **options)
+        worker = self.start_worker(app="benchmarks.jobs_worker")
         try:
-            if app == MEASURED:
-                wait_until(lambda: "delayhub-dispatcher" in threads.read_text(), within_seconds=20)
+            wait_until(lambda: "delayhub-dispatcher" in threads.read_text(), within_seconds=20)
             yield Processes(worker.pid, threads, self.redis.pid, self.database.pid)
         finally:
             worker.terminate()

@@ -50,7 +50,7 @@ def store(count: int, *, waits: timedelta) -> datetime:
 
 def main(given: argparse.Namespace) -> Result:
     with rig() as made:
-        bench = Bench(made, jobs=0, seconds=0)
+        bench = Bench(made)
         other = bench.biz_type("other", "ok")
         from tasksapp.models import Series
 
