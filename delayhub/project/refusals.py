@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from email.message import Message
 from http import HTTPStatus
+from io import BufferedReader, RawIOBase
 from typing import Any
 
 from django.utils.module_loading import import_string
@@ -99,40 +100,38 @@ class WholeBody:
         """Answers the request."""
         length = environ.get("CONTENT_LENGTH") or "0"
         if length != "0" and length.isdigit() and "HTTP_TRANSFER_ENCODING" not in environ:
-            environ["wsgi.input"] = _DeclaredBody(environ["wsgi.input"], length=int(length))
+            body = RequestBody(environ["wsgi.input"], length=int(length), is_whole=True)
+            environ["wsgi.input"] = BufferedReader(body)
         return self._application(environ, start_response)
 
 
-class _DeclaredBody:
-    """A request's body of known length."""
+class RequestBody(RawIOBase):
+    """A request's body as it comes, for a ``BufferedReader``, which makes lines of it.
 
-    def __init__(self, file: Any, *, length: int) -> None:
-        self._file = file
-        self._left = length
+    Args:
+        file: where the server has it.
+        length: as it was declared; below 0 where it was not.
+        is_whole: whether a body that ends before that is an OSError as it is read.
+        ended: called once all of it has come, or nothing more does.
+    """
 
-    def read(self, size: int = -1) -> bytes:
-        missing = self._left if size < 0 else min(size, self._left)
-        parts = []
-        while missing > 0:
-            part = self._take(self._file.read(missing))
-            missing -= len(part)
-            parts.append(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+    def __init__(
+        self, file: Any, *, length: int, is_whole: bool = False, ended: Callable[[], object] = lambda: None
+    ) -> None:
+        super().__init__()
+        self._file, self._left, self._is_whole, self._ended = file, length, is_whole, ended
 
-    def readline(self, size: int = -1) -> bytes:
-        most = self._left if size < 0 else min(size, self._left)
-        return self._take(self._file.readline(most)) if most > 0 else b""
+    def readable(self) -> bool:
+        return True
 
-    def readlines(self, hint: int = -1) -> list[bytes]:
-        del hint
-        return list(self)
-
-    def __iter__(self) -> Iterator[bytes]:
-        while line := self.readline():
-            yield line
-
-    def _take(self, part: bytes) -> bytes:
-        if not part:
+    def readinto(self, buffer: Any) -> int:
+        """How many bytes came; 0 for none any more."""
+        part = self._file.read(len(buffer) if self._left < 0 else min(len(buffer), self._left)) if self._left else b""
+        buffer[: len(part)] = part
+        if not part and self._left and self._is_whole:
             raise OSError(f"the body was cut short: {self._left} bytes did not come")
-        self._left -= len(part)
-        return part
+        if self._left > 0:
+            self._left -= len(part)
+        if not part or not self._left:
+            self._ended()
+        return len(part)

@@ -8,10 +8,11 @@ than there are threads; the threads left over answer others, probes among them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from io import BufferedReader
 from threading import Semaphore
 from typing import Any
 
-from delayhub.project.refusals import WSGIApplication, refuse
+from delayhub.project.refusals import RequestBody, WSGIApplication, refuse
 
 #: How long a request waits for a slot; most leave theirs in milliseconds.
 WAIT_SECONDS = 0.25
@@ -78,10 +79,15 @@ class BodySlots(_Slots):
         return (environ.get("CONTENT_LENGTH") or "0") != "0" or _may_have_chunks(environ)
 
     def _until_left(self, environ: dict[str, Any]) -> Callable[[], object]:
-        length = environ.get("CONTENT_LENGTH") or "0"
-        body = _Body(environ["wsgi.input"], length=int(length) if length.isdigit() else 0, leave=self._slots.release)
-        environ["wsgi.input"] = body
-        return body.leave
+        length, held = environ.get("CONTENT_LENGTH") or "0", [self._slots]
+
+        def leave() -> None:
+            if held:
+                held.pop().release()
+
+        body = RequestBody(environ["wsgi.input"], length=(length.isdigit() and int(length)) or -1, ended=leave)
+        environ["wsgi.input"] = BufferedReader(body)
+        return leave
 
 
 def _may_have_chunks(environ: dict[str, Any]) -> bool:
@@ -90,38 +96,3 @@ def _may_have_chunks(environ: dict[str, Any]) -> bool:
         return True
     is_http1 = environ.get("SERVER_PROTOCOL", "HTTP/1.1").startswith("HTTP/1")
     return not is_http1 and "CONTENT_LENGTH" not in environ and environ["REQUEST_METHOD"] not in {"GET", "HEAD"}
-
-
-class _Body:
-    """A request's body; leaves its slot once it has been read."""
-
-    def __init__(self, file: Any, *, length: int, leave: Callable[[], None]) -> None:
-        self._file = file
-        self._left = length
-        self._leave: Callable[[], None] | None = leave
-
-    def read(self, size: int = -1) -> bytes:
-        return self._count(self._file.read(size) if size >= 0 else self._file.read())
-
-    def readline(self, *size: int) -> bytes:
-        return self._count(self._file.readline(*size))
-
-    def readlines(self, *hint: int) -> list[bytes]:
-        lines: list[bytes] = self._file.readlines(*hint)
-        self._count(b"".join(lines))
-        return lines
-
-    def __iter__(self) -> Any:
-        while line := self.readline():
-            yield line
-
-    def leave(self) -> None:
-        leave, self._leave = self._leave, None
-        if leave is not None:
-            leave()
-
-    def _count(self, part: bytes) -> bytes:
-        self._left -= len(part)
-        if not part or self._left == 0:
-            self.leave()
-        return part
