@@ -18,26 +18,24 @@ import pytest
 from delayhub.demo.site import Site
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance.celery_worker import PROJECT, CeleryWorker
-from tests.acceptance.site import LastingSite
-from tests.long_first import LASTING_SITE
+from tests.acceptance.site import site_in
+from tests.lasting import Lasting
 from tests.migrated_file import put_kept_file
 
-LASTING = LastingSite()
+LASTING: Lasting[Site] = Lasting("lasting_site")
 
 
-@pytest.fixture(scope="module", name=LASTING_SITE)
+@pytest.fixture(scope="module")
 def lasting_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A site of several modules, one after another: each leaves it up and running, with its samples as they were."""
-    site = LASTING.begun(tmp_path_factory)
+    site = LASTING.begun(lambda: site_in(tmp_path_factory.mktemp("site")))
     yield site
     site.check()
 
 
 @pytest.hookimpl(trylast=True)  # after the fixtures of the test
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """The site of several modules ends when the next test does not want it: it would be busy with doing nothing."""
-    if LASTING_SITE in getattr(item, "fixturenames", ()) and LASTING_SITE not in getattr(nextitem, "fixturenames", ()):
-        LASTING.end()
+    LASTING.end_before(item, nextitem)
 
 
 @pytest.fixture

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Container, Mapping, Sequence
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-
-import pytest
 
 from delayhub.client import AsyncClient, Job
 from delayhub.clock import SystemClock
@@ -27,25 +24,6 @@ SHORT_LEASES = {"DELAYHUB_LEASE_SECONDS": "3", "DELAYHUB_BROKER_LEASE_SECONDS": 
 def site_in(folder: Path) -> Site:
     """A site with short leases, not started yet."""
     return PreparedSite(SiteOptions(data_dir=folder, settings=SHORT_LEASES))
-
-
-class LastingSite:
-    """At most one site with short leases, for whoever comes next."""
-
-    def __init__(self) -> None:
-        self._open = ExitStack()
-        self._site: Site | None = None
-
-    def begun(self, folders: pytest.TempPathFactory) -> Site:
-        """The site, which runs."""
-        if self._site is None:
-            self._site = self._open.enter_context(site_in(folders.mktemp("site")))
-        return self._site
-
-    def end(self) -> None:
-        """Ends it, where there is one."""
-        self._site = None
-        self._open.close()
 
 
 def now() -> datetime:

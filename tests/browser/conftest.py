@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -20,6 +21,7 @@ from tasksapp.models import ApiKey
 from tasksapp.models.api_key import Scope
 from tests.admin_scene import Scene, store_scene
 from tests.browser.shots import Shots
+from tests.lasting import Lasting
 from tests.limits_scene import hold_back
 from tests.unique_scene import take_keys
 
@@ -39,11 +41,12 @@ ARGUMENTS = [
 expect.set_options(timeout=60_000)
 
 
-@pytest.fixture(scope="module")  # and no longer: while it is open, no other test of this process can run asyncio
-def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, NAMES)), None)
-    if program is None:
-        pytest.skip("cannot run here: there is no Chromium; on Debian: apt install chromium")
+LASTING: Lasting[Browser] = Lasting("browser")
+
+
+@contextmanager
+def chromium(program: str) -> Iterator[Browser]:
+    """While it is open, no other test of this process can run asyncio."""
     # Playwright runs an event loop in this thread, which Django would take for an asynchronous caller.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     with sync_playwright() as playwright:
@@ -51,6 +54,20 @@ def browser() -> Iterator[Browser]:
         yield opened
         opened.close()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Browser:
+    """One for tests of several modules: each opens what it needs of it, and closes that."""
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip("cannot run here: there is no Chromium; on Debian: apt install chromium")
+    return LASTING.begun(lambda: chromium(program))
+
+
+@pytest.hookimpl(trylast=True)  # after the fixtures of the test
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    LASTING.end_before(item, nextitem)
 
 
 @pytest.fixture(params=["light", pytest.param("dark", marks=pytest.mark.nightly)])

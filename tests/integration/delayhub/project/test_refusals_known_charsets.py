@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 
 import pytest
 
-from tests.web_server import KEY, prepare_database, web_server
-
-
-@pytest.fixture(scope="module")
-def web_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of the ready-made project's web server."""
-    folder = tmp_path_factory.mktemp("web")
-    prepare_database(folder)
-    with web_server(folder) as port:
-        yield port
+from tests.web_server import KEY
 
 
 def status_of(port: int, path: str, content_type: str) -> int:
@@ -33,11 +23,11 @@ def status_of(port: int, path: str, content_type: str) -> int:
 
 @pytest.mark.parametrize("path", ["/api/v1/jobs?biz_id=%5Cud800", "/admin/login/?next=%5Cud800"])
 @pytest.mark.parametrize("charset", ["utf-7", "unicode_escape", "base64", "idna", "rot13", '"utf-7"', "UTF7"])
-def test_a_charset_that_is_not_for_text_is_refused(web_port: int, path: str, charset: str) -> None:
-    assert status_of(web_port, path, f"application/json; charset={charset}") == 415
+def test_a_charset_that_is_not_for_text_is_refused(port: int, path: str, charset: str) -> None:
+    assert status_of(port, path, f"application/json; charset={charset}") == 415
 
 
 @pytest.mark.parametrize("content_type", ["", "application/json"])
 @pytest.mark.parametrize("charset", ["utf-8", "UTF-8", '"utf8"', "us-ascii", "ISO-8859-1", "unheard-of", ""])
-def test_others_are_taken(web_port: int, content_type: str, charset: str) -> None:
-    assert status_of(web_port, "/api/v1/jobs", f"{content_type}; charset={charset}") == 200
+def test_others_are_taken(port: int, content_type: str, charset: str) -> None:
+    assert status_of(port, "/api/v1/jobs", f"{content_type}; charset={charset}") == 200

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tasksapp.api.http.served import UNCACHED
 from tests.integration.tasksapp.api.host_project import PREFIX, Host, asked_of_a_host
 
 PROBLEM = "application/problem+json"
@@ -19,6 +20,7 @@ REQUESTS: list[tuple[str, str, dict[str, str]]] = [
     ("GET", "v1/nothing", BEARER),
     ("POST", "v1/jobs/", BEARER),
     ("GET", "v1/jobs", {**BEARER, "host": "elsewhere.example"}),
+    ("POST", "v1/jobs", BEARER),
 ]
 #: Without django.contrib.auth, REST framework wants to be told that there are no users.
 NO_USERS: dict[str, Any] = {"UNAUTHENTICATED_USER": None}
@@ -88,6 +90,10 @@ def test_the_docs_page_needs_no_setting(host: Host) -> None:
 def test_calls_are_answered_in_our_way(host: Host) -> None:
     assert host.answers[4].status == 200
     assert host.answers[4].json() == {"next": None, "results": []}
+
+
+def test_answers_say_that_they_are_not_to_be_stored(host: Host) -> None:
+    assert [host.answers[number].headers["Cache-Control"] for number in (4, 8)] == [UNCACHED, UNCACHED]
 
 
 @pytest.mark.parametrize("number", [5, 6])
