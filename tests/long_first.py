@@ -9,14 +9,14 @@ import pytest
 
 #: Tests of whole sites and of browsers take seconds each.
 LONG_ROOMS = ("tests/acceptance/", "tests/browser/")
-#: The fixture of a site that tests of several modules share, each after the other.
-LASTING_SITE = "lasting_site"
+#: The fixtures of what tests of several modules share, each after the other: a site, a browser, a web server.
+LASTING = ("lasting_site", "browser", "lasting_web_server")
 
 
 def long_first(items: Sequence[pytest.Item], *, processes: int) -> list[pytest.Item]:
     """The tests in the order in which xdist hands them out: to each process one run of neighbours, of like lengths.
 
-    Tests that share something for their module, or a site, stay together.
+    Tests that share something for their module, or what lasts longer, stay together.
     """
     together: dict[str, list[pytest.Item]] = {}
     quick = []
@@ -44,8 +44,9 @@ def is_long(item: pytest.Item) -> bool:
 
 
 def shared_by(item: pytest.Item) -> str:
-    """The site of several modules, or the module, where the test shares one with others; else the test itself."""
-    if LASTING_SITE in getattr(item, "fixturenames", ()):
-        return LASTING_SITE
+    """What lasts over modules, or the module, where the test shares one with others; else the test itself."""
+    for lasting in LASTING:
+        if lasting in getattr(item, "fixturenames", ()):
+            return lasting
     scopes = {defs[-1].scope for defs in item._fixtureinfo.name2fixturedefs.values()}  # type: ignore[attr-defined]  # pytest has no public way
     return item.nodeid.partition("::")[0] if "module" in scopes else item.nodeid

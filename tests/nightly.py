@@ -140,7 +140,7 @@ def table(results: Sequence[Result]) -> str:
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the steps and prints the table; gives the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.nightly")
-    parser.add_argument("--workers", type=int, default=6, help="test processes (default: 6)")
+    parser.add_argument("--workers", type=int, default=8, help="test processes (default: 8)")
     parser.add_argument("steps", nargs="*", metavar="STEP", help="only these (default: all)")
     asked = parser.parse_args(words)
     known = steps(asked.workers)

@@ -23,7 +23,8 @@ from tests.mail_sink import MailSink, mail_sink
 from tests.own_postgres import OwnPostgres
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+# By day: test_watch.py, test_database_outage.py, test_outbox.py, test_thread.py of tests/integration/tasksapp/alerts.
+pytestmark = [pytest.mark.slow, pytest.mark.nightly, pytest.mark.timeout(400)]
 
 TOLD_WITHIN_SECONDS = 60
 SECRET = new_secret()
@@ -113,7 +114,6 @@ def well(site: Site, told: Told) -> None:
     told.forget()
 
 
-@pytest.mark.nightly  # by day: tests/integration/tasksapp/alerts/test_watch.py
 def test_dead_workers_are_told_by_the_web_servers(site: Site, told: Told) -> None:
     site.worker.kill()
     told.wait_for("began", "not_delivering")
@@ -146,7 +146,6 @@ def test_a_lost_database_is_told_without_it_and_noted_afterwards(site: Site, tol
     assert told.posted() == [("began", "database_away"), ("over", "database_away")]
 
 
-@pytest.mark.nightly  # by day: tests/integration/tasksapp/alerts/test_watch.py
 def test_a_broken_receiver_is_told_once_for_all_of_its_jobs(site: Site, told: Told) -> None:
     site.receiver.kill()
     jobs = [{"biz_type": "order.close", "biz_id": f"broken-{number}", "delay": 0, "body": {}} for number in range(50)]

@@ -12,7 +12,7 @@ from delayhub.demo.samples import CLOSE_ORDER
 from delayhub.demo.site import Site
 from tests.acceptance.site import received_by
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]  # by day: tests/integration/tasksapp/sql/test_replace_jobs_wait.py
 
 
 def test_a_key_that_is_used_every_fifth_of_a_second_fires_after_its_longest_wait(lasting_site: Site) -> None:

@@ -24,7 +24,7 @@ def _same_redis(settings: Any, redis_server: RedisServer) -> None:
     settings.DELAYHUB = {"REDIS_URL": redis_server.url}
 
 
-@pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
+@pytest.mark.parametrize("pool", ["prefork", "threads", pytest.param("solo", marks=pytest.mark.nightly)])
 def test_a_worker_appears_shows_its_running_task_and_is_gone_after_a_kill(
     pool: str, patience: dict[str, str], broker: str, tmp_path: Path
 ) -> None:
@@ -44,17 +44,9 @@ def test_a_worker_appears_shows_its_running_task_and_is_gone_after_a_kill(
         wait_until(lambda: not read_workers())
 
 
-def test_a_worker_that_is_stopped_is_gone_at_once(patience: dict[str, str], tmp_path: Path) -> None:
-    with worker_service("patience", patience, "-Q", "patience.tasks", "-c", "1", folder=tmp_path) as worker:
-        wait_for(worker)
-        assert the_worker().lanes == ()
-
-        worker.stop()
-
-        assert read_workers() == []
-
-
-def test_a_worker_of_greenlets_without_timers_is_seen_too(patience: dict[str, str], tmp_path: Path) -> None:
+def test_a_worker_of_greenlets_without_timers_is_seen_too_and_gone_at_once_where_it_is_stopped(
+    patience: dict[str, str], tmp_path: Path
+) -> None:
     options = ("-P", "gevent", "-Q", "patience.tasks", "-c", "7")
     with worker_service("patience", patience, *options, folder=tmp_path) as worker:
         wait_for(worker)
@@ -62,6 +54,10 @@ def test_a_worker_of_greenlets_without_timers_is_seen_too(patience: dict[str, st
         found = the_worker()
 
         assert (found.pool, found.concurrency, found.lanes, found.pid) == ("gevent", 7, (), worker.pid)
+
+        worker.stop()
+
+        assert read_workers() == []
 
 
 def wait_for(worker: Service) -> None:

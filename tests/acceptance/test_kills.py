@@ -48,6 +48,7 @@ def test_a_worker_killed_in_the_middle_of_deliveries_loses_nothing(site: Site) -
     assert_ended_as_planned(jobs)
 
 
+@pytest.mark.nightly  # by day: the test below, and tests/integration/tasksapp/maintenance/test_loader.py
 def test_jobs_fire_although_redis_forgot_their_timers(site: Site) -> None:
     created = create_on(site, plan(jobs=60, seconds=4, now=soon(), run="forgotten"))
     with site.redis.client() as client:

@@ -31,6 +31,7 @@ class Caller:
         self._session.close()
 
 
+@pytest.mark.nightly  # by day: operations/test_runner.py, a turn that breaks off; test_kills.py, a killed worker
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # a site starts, and its worker twice: 106 s beside sixteen other processes on two cores
 def test_an_operation_survives_the_kill_of_its_worker(lasting_site: Site) -> None:

@@ -21,7 +21,9 @@ from tests.prometheus_server import SHIPPED, PrometheusServer, program, without_
 from tests.waiting import wait_until
 from tests.web_server import second_web_server
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+# By day: the counters of all processes are rows (metrics/test_job_numbers_totals.py), Prometheus' own tool reads the
+# page (metrics/test_views.py), the rules and the board's queries (tests/house/test_monitoring_files.py).
+pytestmark = [pytest.mark.slow, pytest.mark.nightly, pytest.mark.timeout(400)]
 
 TOKEN = "the-token-of-a-test-scraper"
 
@@ -117,7 +119,6 @@ def test_prometheus_tool_finds_nothing_wrong_with_what_the_site_serves(
     assert (done.returncode, done.stdout + done.stderr) == (0, b"")
 
 
-@pytest.mark.nightly  # by day: the rules are proved by promtool
 def test_alerts_fire_when_no_worker_runs_and_when_redis_is_away_and_end_afterwards(
     site: Site, prometheus: PrometheusServer
 ) -> None:
@@ -144,7 +145,6 @@ def test_alerts_fire_when_no_worker_runs_and_when_redis_is_away_and_end_afterwar
     )
 
 
-@pytest.mark.nightly
 def test_an_alert_fires_while_the_database_is_away(
     site: Site, prometheus: PrometheusServer, database: OwnPostgres
 ) -> None:
@@ -158,7 +158,6 @@ def test_an_alert_fires_while_the_database_is_away(
     wait_until(lambda: "DelayHubDatabaseAway" not in prometheus.firing())
 
 
-@pytest.mark.nightly
 def test_jobs_that_die_fire_an_alert_that_names_their_biz_type(site: Site, prometheus: PrometheusServer) -> None:
     planned = [job for job in plan(jobs=20, seconds=1, now=soon(), run="dying") if not job.biz_type.succeeds]
     created = create_on(site, planned)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families as text_form
 
 from tasksapp.metrics.views import site_collector
 from tasksapp.models import BizType
+from tests.prometheus_server import program
 
 pytestmark = pytest.mark.django_db
 
@@ -48,6 +50,14 @@ def test_prometheus_reads_both_formats(client: Client, biz_type: BizType, app: C
     names = {family.name for family in text_format(plain.content.decode())}
     assert {"delayhub_jobs", "delayhub_attempts", "delayhub_queue_due", "delayhub_build_info"} <= names
     assert names == {family.name for family in open_metrics(opened.content.decode())}
+
+
+def test_prometheus_own_tool_finds_nothing_wrong(client: Client, biz_type: BizType, app: Celery) -> None:
+    done = subprocess.run(
+        [program("promtool"), "check", "metrics"], input=scrape(client).content, capture_output=True, check=False
+    )
+
+    assert (done.returncode, done.stdout + done.stderr) == (0, b"")
 
 
 def test_the_answer_is_packed_where_the_scraper_takes_that_and_never_stored(
