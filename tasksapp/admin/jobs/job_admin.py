@@ -106,7 +106,7 @@ class JobPages(LinkPages):
     @at("export/")
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
         """All jobs of the list that the address names, as a file. Raises PermissionDenied."""
-        if not formats_for(request):
+        if not (self.has_view_permission(request) and formats_for(request)):
             raise PermissionDenied(_("You may not export jobs: your account has no permission for it."))
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])

@@ -55,6 +55,15 @@ def test_it_takes_the_right_to_export_and_the_right_to_see_bodies(
     assert not AuditEntry.objects.exists()
 
 
+def test_who_may_not_see_jobs_exports_none(biz_type: BizType) -> None:
+    store_job(biz_type)
+    person = browser("export_job", "view_job_body")
+    User.objects.get().user_permissions.remove(Permission.objects.get(codename="view_job"))
+
+    assert person.post(ADDRESS, {"format": "csv"}).status_code == 403
+    assert not AuditEntry.objects.exists()
+
+
 def test_nothing_is_exported_by_following_a_link(biz_type: BizType) -> None:
     assert browser("export_job", "view_job_body").get(ADDRESS).status_code == 405
 
