@@ -108,19 +108,14 @@ def take_one(quota: Quota, *, tenant_id: int | None, using: str) -> None:
     """
     # A write in the place of a lock, so that SQLite has its own before the count.
     Tenant.objects.using(using).filter(pk=tenant_id or DEFAULT_TENANT).update(name=F("name"))
-    if (full := no_more(quota, tenant_id=tenant_id, using=using)) is not None:
-        raise full
-
-
-def no_more(quota: Quota, *, tenant_id: int | None, using: str | None = None) -> QuotaUsedUp | None:
-    """Why the tenant gets none more of what is counted when one is made; None where it gets one."""
-    model, path = _EXACT[quota]
     tenant = Tenant.objects.using(using).filter(pk=tenant_id or DEFAULT_TENANT).first()
     if tenant is None:
-        return None  # its foreign key refuses the row
+        return  # its foreign key refuses the row
+    model, path = _EXACT[quota]
     limit = limit_of(tenant, quota)
     used = model._default_manager.using(using).filter(**{path: tenant}).order_by().count()
-    return QuotaUsedUp(quota, limit=limit, used=used) if used >= limit else None
+    if used >= limit:
+        raise QuotaUsedUp(quota, limit=limit, used=used)
 
 
 def refusal_words(full: QuotaUsedUp) -> str:

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.access.key_verbs import complaints
-from tasksapp.access.quotas import Quota, no_more, refusal_words
-from tasksapp.admin.frame.fields import time_field
+from tasksapp.access.quotas import Quota
+from tasksapp.admin.frame.fields import take_place, time_field
 from tasksapp.models import ApiKey, BizType
 from tasksapp.models.api_key import Scope
 from tasksapp.models.tenant import DEFAULT_TENANT
@@ -93,14 +93,13 @@ class ApiKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argu
         for name in ("name", "owner", "scopes", "expires_at", "tenant"):
             if name in cleaned:
                 setattr(row, name, cleaned[name])
+        if row._state.adding:  # before its name is looked for: another one of that name may come at the same moment
+            take_place(self, Quota.API_KEYS, model=ApiKey, tenant_id=row.tenant_id)
         # What was not changed may have become wrong since: biz types were deleted, the key has expired.
         filled_in = set(cleaned) if row._state.adding else set(cleaned).intersection(self.changed_data)
         shown = {column: name for name, column in COLUMNS.items() if name in filled_in}
         for column, complaint in complaints(row, among=shown).items():
             self.add_error(shown[column], complaint)
-        full = no_more(Quota.API_KEYS, tenant_id=row.tenant_id or DEFAULT_TENANT) if row._state.adding else None
-        if full is not None:
-            self.add_error(None, refusal_words(full))
         return cleaned
 
     def changed_columns(self) -> set[str]:

@@ -11,9 +11,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.access.quotas import Quota, no_more, refusal_words
+from tasksapp.access.quotas import Quota
 from tasksapp.admin.biz_types.texts import HELP, LABELS, UNITS
-from tasksapp.admin.frame.fields import UnitInput
+from tasksapp.admin.frame.fields import UnitInput, take_place
 from tasksapp.admin.frame.requests import row_number
 from tasksapp.admin.frame.stale_form import StaleForm
 from tasksapp.biz_types.follow_ups import FOLLOW_UPS
@@ -112,7 +112,8 @@ class BizTypeForm(StaleForm):
             for field, message in complaints(candidate).items():
                 if field in self.fields:  # of another tab: it says so itself, and this one can be saved meanwhile
                     self.add_error(field, message)
-            self._clean_quota(candidate)
+            if self.instance.pk is None and not self.is_preview:
+                take_place(self, Quota.BIZ_TYPES, model=BizType, tenant_id=candidate.tenant_id)
             self._clean_code(candidate)
             self._clean_follow_ups(candidate)
             self._clean_credentials(candidate, typed=cleaned.get("auth_secret", ""))
@@ -149,15 +150,6 @@ class BizTypeForm(StaleForm):
 
     def _leads_elsewhere_with_credentials(self) -> bool:
         return "url" in self.fields and bool(self.instance.auth_secret_sealed)
-
-    def _clean_quota(self, candidate: BizType) -> None:
-        tenant_id = candidate.tenant_id or DEFAULT_TENANT
-        if (
-            self.instance.pk is None
-            and not self.is_preview
-            and (full := no_more(Quota.BIZ_TYPES, tenant_id=tenant_id)) is not None
-        ):
-            self.add_error(None, refusal_words(full))
 
     def _clean_code(self, candidate: BizType) -> None:
         """Compares the code with those of the tenant; Django does so only where the form has the tenant too."""

@@ -9,6 +9,8 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db import router
+from django.db.models import Model
 from django.forms.fields import InvalidJSONInput
 from django.utils import timezone
 from django.utils.functional import Promise
@@ -19,7 +21,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.access.audit import REASON_LENGTH
-from tasksapp.errors import InvalidJob
+from tasksapp.access.quotas import Quota, refusal_words, take_one
+from tasksapp.errors import InvalidJob, QuotaUsedUp
 from tasksapp.jobs.requests import RULES
 from tasksapp.jobs.validation import FlowKey, Moment, Whole
 from tasksapp.jobs.written_json import read_json
@@ -99,6 +102,17 @@ class UnitInput(forms.NumberInput):
         """The input with its unit."""
         made = super().render(name, value, attrs, renderer)
         return format_html('<span class="delayhub-unit">{} <span>{}</span></span>', made, self.unit)
+
+
+def take_place(form: forms.BaseForm, quota: Quota, *, model: type[Model], tenant_id: int | None) -> None:
+    """Takes the place of one more of the model's rows, or adds the refusal to the form that would make it.
+
+    The admin checks its forms in the transaction that stores them: nobody else takes the last place in between.
+    """
+    try:
+        take_one(quota, tenant_id=tenant_id, using=router.db_for_write(model))
+    except QuotaUsedUp as full:
+        form.add_error(None, refusal_words(full))
 
 
 def written_flow_key(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,11 +13,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tasksapp import jobs
-from tasksapp.models import AuditEntry, BizType, Tenant
+from tasksapp.admin.api_keys.form import ApiKeyForm
+from tasksapp.admin.biz_types.form import BizTypeForm
+from tasksapp.models import ApiKey, AuditEntry, BizType, Tenant
 from tasksapp.models.tenant import DEFAULT_TENANT
 from tasksapp.sql.count_of_tenants import count_of_tenants
 from tests.fixture_types import MakeBizType
 from tests.html_form import form_fields
+from tests.integration.tasksapp.at_once import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -161,3 +166,34 @@ def test_forms_say_when_a_quota_is_used_up(person: Client, biz_type: BizType) ->
 
     for answer, words in zip(answers, ("API keys, 0 of 0", "biz types, 1 of 1", "series, 0 of 0"), strict=True):
         assert f"The tenant&#x27;s quota is used up: {words}." in answer.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("name", "form", "model"), [("apikey", ApiKeyForm, ApiKey), ("biztype", BizTypeForm, BizType)])
+def test_of_two_forms_at_once_one_takes_the_last_place_and_the_other_says_so(
+    person: Client, name: str, form: Any, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Tenant.objects.update(most_api_keys=1, most_biz_types=1)
+    address, checked, clean = reverse(f"admin:tasksapp_{name}_add"), threading.Barrier(2), form.clean
+    filled_in = form_fields(person.get(address).content.decode(), f"{name}_form")
+
+    def slowly(self: Any) -> Any:
+        cleaned = clean(self)
+        with suppress(threading.BrokenBarrierError):  # where the second one waits for the first to be stored
+            checked.wait(1)
+        return cleaned
+
+    monkeypatch.setattr(form, "clean", slowly)
+
+    def add(word: str) -> str:
+        other = Client()
+        other.cookies = person.cookies
+        own = (
+            {"name": word, "scopes": ["jobs:read"]} if name == "apikey" else {"code": word, "url": "https://a.example/"}
+        )
+        return other.post(address, {**filled_in, **own}).content.decode()
+
+    answers = at_once(lambda: add("one"), lambda: add("two"))
+
+    assert sorted("quota is used up" in answer for answer in answers) == [False, True]
+    assert model.objects.count() == 1
