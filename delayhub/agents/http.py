@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 import uvicorn
@@ -18,6 +19,8 @@ PATH = "/mcp"
 #: What such a server may be called where it listens to this machine only.
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _CALLER = "delayhub.caller"
+#: The longest pause that the site may ask for before a request is sent again. Nobody is to keep this server waiting.
+_MOST_WAIT_SECONDS = 2.0
 
 
 def serve(url: str, *, host: str, port: int, hosts: Sequence[str]) -> None:
@@ -76,7 +79,7 @@ class BearerCheck:
             await _answer(send, 401, "Send an API key of the site as `Authorization: Bearer dh_…`.")
             return
         try:
-            client = AsyncClient(self._url, api_key=key.strip())
+            client = AsyncClient(self._url, api_key=key.strip(), most_wait_seconds=_MOST_WAIT_SECONDS)
         except OptionError as error:
             await _answer(send, 401, str(error))
             return
@@ -84,7 +87,8 @@ class BearerCheck:
             try:
                 caller = await Caller.of(client)
             except (Unauthorized, RateLimited) as error:
-                await _answer(send, 401, error.detail)
+                is_unknown = isinstance(error, Unauthorized) or error.code == "too_many_wrong_keys"
+                await _answer(send, 401 if is_unknown else 429, error.detail, retry_after=error.retry_after)
                 return
             except ApiError as error:
                 await _answer(send, 503, str(error))
@@ -92,10 +96,12 @@ class BearerCheck:
             await self._inner({**scope, _CALLER: caller}, receive, send)
 
 
-async def _answer(send: Any, status: int, detail: str) -> None:
+async def _answer(send: Any, status: int, detail: str, *, retry_after: float | None = None) -> None:
     body = json.dumps({"status": status, "detail": detail}).encode()
     headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
     if status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="delayhub"'))
+    if retry_after is not None:
+        headers.append((b"retry-after", str(ceil(retry_after)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

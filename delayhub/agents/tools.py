@@ -83,7 +83,10 @@ def cut(text: str, *, most: int = NAME_CHARACTERS) -> str:
 
 _TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1, "maxLength": 500}
 _TIME: Mapping[str, Any] = {"type": "string", "format": "date-time", "description": "ISO 8601, with a time zone."}
-_JOB: Mapping[str, Any] = {"type": "string", "format": "uuid", "description": "The job's id."}
+_JOB: Mapping[str, Any] = {
+    # Formats are for agents to read, and nobody checks them; what is no id would be another part of an address.
+    "type": "string", "format": "uuid", "pattern": "^[0-9A-Fa-f-]{36}$", "description": "The job's id."
+}  # fmt: skip
 _BIZ_TYPE: Mapping[str, Any] = {**_TEXT, "description": "The code of a biz type; list_biz_types has them."}
 _VERSION: Mapping[str, Any] = {
     "type": "integer", "description": "The version that you saw: where the job has another, nothing is done."
@@ -208,7 +211,7 @@ async def _cancel_job(call: Call) -> dict[str, Any]:
 
 async def _resolve_jobs(call: Call) -> dict[str, Any]:
     found = await call.client.jobs.resolve(**call.given)
-    return _some(found, "accepted cancelled running answered status too_late")
+    return _some(found, "accepted cancelled running answered status too_late detail")
 
 
 async def _plan_operation(call: Call) -> dict[str, Any]:
@@ -276,8 +279,8 @@ TOOLS: Mapping[str, Tool] = {
     for tool in (
         Tool(
             name="create_job",
-            about="Creates a job, which fires at its time: a callback, or a task. The same call within an hour makes no"
-            " second job; `created` says so.",
+            about="Creates a job, which fires at its time: a callback, or a task. Each call makes a job: where an"
+            " answer did not come, look by find_jobs whether it is there.",
             scopes=_WRITE, takes={"biz_type": _BIZ_TYPE, **_of_mapping(JobFields)}, needs=("biz_type",),
             do=_create_job, changes=True,
         ),

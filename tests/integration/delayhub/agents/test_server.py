@@ -7,7 +7,9 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import anyio
@@ -18,6 +20,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from delayhub import extras
+from delayhub.agents import http
 from delayhub.agents.server import Caller, server
 from delayhub.agents.tools import TOOLS
 from delayhub.cli.main import main
@@ -257,22 +260,51 @@ def test_the_other_tools_say_what_the_site_says(agent: Connect, api: SiteClient)
     run(act, agent, KEY)
 
 
+@pytest.mark.parametrize("job", ["dead", "export", "../keys", "x/attempts", ""])
+def test_a_job_is_named_by_an_id_and_by_no_other_part_of_an_address(agent: Connect, job: str) -> None:
+    async def act(client: Client) -> None:
+        for tool in ("look_at_job", "look_at_body", "move_job", "cancel_job"):
+            assert "do not fit" in await refusal_of(client, tool, job=job)
+
+    run(act, agent, KEY)
+
+
+def test_an_agent_that_asks_again_makes_a_second_job_and_is_told_so(agent: Connect, api: SiteClient) -> None:
+    async def act(client: Client) -> None:
+        (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "create_job"]
+        assert tool.annotations is not None
+        assert tool.annotations.idempotent_hint is False
+        assert "Each call makes a job" in str(tool.description)
+        for _ in range(2):
+            assert (await result_of(client, "create_job", biz_type=BIZ_TYPE, biz_id="mcp-again", delay=60))["created"]
+
+    run(act, agent, KEY)
+
+    assert len(list(api.jobs.list(biz_id="mcp-again"))) == 2
+
+
 def test_the_same_request_twice_makes_one_job(site: str, api: SiteClient, tmp_path: Path) -> None:
     call = {
         "jsonrpc": "2.0", "id": 7, "method": "tools/call",
         "params": {"name": "create_job", "arguments": {"biz_type": BIZ_TYPE, "biz_id": "mcp-twice", "delay": 3600}},
     }  # fmt: skip
-    sent = {
-        "Authorization": f"Bearer {KEY}", "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": "2025-06-18",
-    }  # fmt: skip
+    sent = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    other = issued(api, "another agent", "jobs:write")
 
     with served(site, tmp_path) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=sent) as network:
-        answers = [network.post("/mcp", json=call).json() for _ in range(2)]
+        answers = [
+            network.post("/mcp", json=call, headers={"Authorization": f"Bearer {key}"}).json()
+            for key in (KEY, KEY, other)
+        ]
+        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+        no_json = network.post("/mcp", content=json.dumps(call).replace("3600", "NaN"), headers=headers).json()
 
+    assert no_json["result"]["isError"]
+    assert "cannot be sent as JSON" in no_json["result"]["content"][0]["text"]
     made = [answer["result"]["structuredContent"] for answer in answers]
-    assert [each["created"] for each in made] == [True, False]
-    assert [job.id for job in api.jobs.list(biz_id="mcp-twice")] == [made[0]["id"]] == [made[1]["id"]]
+    assert [each["created"] for each in made] == [True, False, True]
+    assert made[0]["id"] == made[1]["id"]
+    assert {job.id for job in api.jobs.list(biz_id="mcp-twice")} == {each["id"] for each in made}
 
 
 def test_over_http_there_is_no_way_in_without_a_key_or_by_another_name(site: str, tmp_path: Path) -> None:
@@ -291,6 +323,32 @@ def test_over_http_there_is_no_way_in_without_a_key_or_by_another_name(site: str
     assert (without.status_code, wrong.status_code, elsewhere.status_code, page.status_code) == (401, 401, 421, 403)
     assert without.headers["WWW-Authenticate"] == 'Bearer realm="delayhub"'
     assert metadata.status_code in {401, 404}
+
+
+@pytest.mark.parametrize(("code", "status"), [("too_many_wrong_keys", 401), ("throttled", 429)])
+def test_a_site_that_asks_to_wait_is_not_waited_for(code: str, status: int) -> None:
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            problem = json.dumps({"type": f"urn:delayhub:{code}", "detail": "wait"}).encode()
+            self.send_response(429)
+            for name, value in (("Retry-After", "30"), ("Content-Length", str(len(problem)))):
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(problem)
+
+    async def ask(site: HTTPServer) -> httpx.Response:
+        asked = http.app(f"http://127.0.0.1:{site.server_port}", hosts=http.LOOPBACK)
+        with anyio.fail_after(10):
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(asked)) as network:
+                return await network.post("http://127.0.0.1/mcp", json={}, headers={"Authorization": "Bearer dh_x"})
+
+    with HTTPServer(("127.0.0.1", 0), Site) as site:
+        Thread(target=site.serve_forever, daemon=True).start()
+        answer = anyio.run(ask, site)
+        site.shutdown()
+
+    assert (answer.status_code, answer.json()["detail"]) == (status, "wait")
+    assert answer.headers.get("Retry-After") == "30"
 
 
 @pytest.mark.parametrize(
