@@ -13,6 +13,7 @@
         ├── QuotaUsedUp       the tenant has as much of something as it may
         ├── KeyTaken          the idempotency key belongs to another request
         ├── KeyInUse          the first request with the idempotency key has not finished yet
+        ├── JobDeleted        the job that an earlier request made has been deleted since
         ├── KeyResolved       the business key is resolved: none of its jobs fires any more
         ├── AlreadyAnswered   the business key has another answer, or what follows from its answer was made
         ├── LinkNotFound      there is no such answer link
@@ -139,6 +140,14 @@ class KeyInUse(JobError):
 
     def __init__(self) -> None:
         super().__init__("another request with the same idempotency key has not finished yet: send it again")
+
+
+class JobDeleted(JobError):
+    """The request is the same as an earlier one, whose job ``job_id`` has been deleted since: nothing was made."""
+
+    def __init__(self, job_id: UUID) -> None:
+        super().__init__(f"the same request made job {job_id} before, which has been deleted since: nothing was made")
+        self.job_id = job_id
 
 
 class KeyResolved(JobError):

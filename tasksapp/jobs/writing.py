@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from delayhub.clock import due_ms
 from tasksapp.biz_types.insert_limit import InsertLimit
 from tasksapp.conf import options
-from tasksapp.errors import KeyTaken, OneIsLive
+from tasksapp.errors import JobDeleted, KeyTaken, OneIsLive
 from tasksapp.jobs import job_log
 from tasksapp.jobs.at_rest import at_rest, seal_replaced
 from tasksapp.jobs.flow_order import arm_keys
@@ -76,9 +76,15 @@ class Created:
 
     @cached_property
     def job(self) -> Job:
-        """The job as it was created, or as it is now where an earlier request made it."""
+        """The job as it was created, or as it is now where an earlier request made it.
+
+        Raises JobDeleted: an idempotency key may be kept for longer than its job.
+        """
         if self.row is None:
-            return Job.objects.using(self.batch.using).get(id=self.job_id)
+            found = Job.objects.using(self.batch.using).filter(id=self.job_id).first()
+            if found is None:
+                raise JobDeleted(self.job_id)
+            return found
         job = Job.of(self.row, now=self.batch.now, created_by=self.batch.created_by)
         job._state.adding, job._state.db = False, self.batch.using
         return job

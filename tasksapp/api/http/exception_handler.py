@@ -36,6 +36,7 @@ from tasksapp.errors import (
     CodeTaken,
     InvalidBizType,
     InvalidJob,
+    JobDeleted,
     JobNotFound,
     KeyInUse,
     KeyResolved,
@@ -126,6 +127,8 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
         case StaleKey() | StaleSeries():
             entry = FieldError("version", "stale", str(error))
             return _conflict("version_conflict", error, errors=[entry], version=error.version)
+        case JobDeleted():
+            return _conflict("job_deleted", error, job_id=str(error.job_id))
         case KeyResolved():
             return _conflict("resolved", error, errors=[FieldError("biz_id", "resolved", str(error))])
         case AlreadyAnswered():

@@ -191,6 +191,12 @@ _TYPES = (
         "Another request with the same idempotency key has not finished yet, so its result is not known.",
         "Send the same request again after the time in Retry-After.",
     ),
+    ProblemType(
+        "job_deleted", 409, "The job that this request made has been deleted",
+        "An earlier request had the same idempotency key and asked for the same. Its job, which the member job_id"
+        " names, has ended and was deleted when its retention was over. Nothing was made.",
+        "Nothing: what you ask for was done. For another job, use a new key.",
+    ),
     # ---------------------------------------------------------------- too much
     ProblemType(
         "too_many_inserts", 429, "The insert rate of the biz type is used up",

@@ -13,6 +13,7 @@ from django.db import connections, transaction
 from tasksapp.access.keys import issue_key
 from tasksapp.api.jobs import creation
 from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.errors import JobDeleted
 from tasksapp.jobs.creation import create
 from tasksapp.models import ApiKey, BizType, Job, Tenant, TenantCount
 from tests.fixture_types import Ask, MakeBizType
@@ -82,6 +83,23 @@ def test_a_key_of_another_tenant_is_another_key(ask: Ask, make_biz_type: MakeBiz
 
     assert (ours.status_code, theirs.status_code) == (201, 201)
     assert Job.objects.count() == 2, "no request gets a job of another tenant by its key"
+
+
+def test_the_same_request_makes_no_second_job_when_the_first_has_been_deleted(ask: Ask, biz_type: BizType) -> None:
+    made = create("order.close", biz_id="42", delay=60, idempotency_key="k")
+    Job.objects.all().delete()
+
+    with pytest.raises(JobDeleted, match=f"made job {made.job_id} before, which has been deleted"):
+        create("order.close", biz_id="42", delay=60, idempotency_key="k").job  # noqa: B018  it is read
+    again = problem(ask("POST", "/jobs", JOB, **{"idempotency-key": '"k"'}), 409)
+    bulk = ask("POST", "/jobs/bulk", {"jobs": [{**JOB, "idempotency_key": "k"}]})
+    other = problem(ask("POST", "/jobs", {**JOB, "delay": 90}, **{"idempotency-key": '"k"'}), 422)
+
+    assert (again["code"], again["job_id"]) == ("job_deleted", str(made.job_id))
+    assert (bulk.status_code, bulk.json()["results"][0]["id"]) == (201, str(made.job_id))
+    assert bulk.json()["results"][0]["created"] is False
+    assert other["code"] == "idempotency_key_taken"
+    assert not Job.objects.exists()
 
 
 @pytest.mark.postgresql_only

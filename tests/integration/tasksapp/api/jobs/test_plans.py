@@ -49,6 +49,17 @@ def test_a_plan_is_made_once_resolved_as_a_whole_and_lifted(ask: Ask) -> None:
     assert ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "42"}).status_code == 201
 
 
+def test_a_plan_is_not_made_again_when_one_of_its_jobs_has_been_deleted(ask: Ask) -> None:
+    plan, key = {"biz_id": "42", "jobs": STEPS}, {"idempotency-key": '"pay-42"'}
+    _, gone = ask("POST", "/plans", plan, **key).json()["jobs"]
+    Job.objects.filter(id=gone["id"]).delete()
+
+    again = problem(ask("POST", "/plans", plan, **key), 409)
+
+    assert (again["code"], again["job_id"]) == ("job_deleted", gone["id"])
+    assert Job.objects.count() == 1
+
+
 def test_where_a_job_of_a_plan_is_refused_none_is_made(ask: Ask) -> None:
     problem(ask("POST", "/plans", {"biz_id": "42", "jobs": [STEPS[0], {**STEPS[1], "delay": -1}]}), 400)
 

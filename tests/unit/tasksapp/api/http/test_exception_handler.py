@@ -29,6 +29,7 @@ CONTEXT: dict[str, Any] = {
         (errors.InvalidJob("delay", "negative", "not negative"), 400, "invalid", {}),
         (errors.KeyInUse(), 409, "idempotency_key_in_use", {}),
         (errors.KeyTaken("k", JOB), 422, "idempotency_key_taken", {"job_id": str(JOB)}),
+        (errors.JobDeleted(JOB), 409, "job_deleted", {"job_id": str(JOB)}),
         (errors.WrongState(JOB, verb="cancel", status="dead"), 409, "wrong_state", {"state": "dead"}),
         (
             errors.VersionConflict(JOB, asked=1, version=3, status="pending"),
