@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -42,7 +43,10 @@ FIELDS = ("id", "biz_type", *COLUMNS, "request", "body", "body_text", "body_base
 #: Line breaks of a body that was written in several lines. In JSON they stand between its parts only.
 _IN_ONE_LINE = str.maketrans("\r\n", "  ")
 #: With one of these a text is a formula to programs for tables, which run it.
-_FORMULA = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")  # the last four are those of full width
+_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"  # the last four are those of full width
+_FORMULA = (*_SIGNS, *"\t\r\n")
+#: Where such a program splits lines at semicolons or tabs, as it does in half of Europe, a text has several cells.
+_IN_NEXT_CELL = re.compile(f'([;\t][ "]*)([{re.escape(_SIGNS)}])')
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -135,21 +139,28 @@ class Export:
 def streamed(request: HttpRequest, export: Export, *, kind: str) -> StreamingHttpResponse:
     """The answer that sends the export as a file, as it is read."""
     # Django would read all of a plain iterator before it answers under ASGI.
-    parts: Any = _awaited(export) if isinstance(request, ASGIRequest) else export
+    parts: Any = Awaited(export) if isinstance(request, ASGIRequest) else export
     answer = StreamingHttpResponse(parts, content_type=FORMATS[kind][0])
     answer.headers["Content-Disposition"] = f'attachment; filename="jobs.{kind}"'
     answer.headers["X-Accel-Buffering"] = "no"
     return answer
 
 
-async def _awaited(export: Export) -> AsyncIterator[bytes]:
-    # In the thread of the request's other code, which has the connection.
-    following = sync_to_async(lambda: next(export, None), thread_sensitive=True)
-    try:
+class Awaited:
+    """The same parts for an answer under ASGI, which closes the export when it is over, also when the client has gone.
+
+    Not in a generator's ``finally``: where an answer stops, that runs later or never, and not in the request's thread.
+    """
+
+    def __init__(self, export: Export) -> None:
+        self._export = export
+        self.close = export.close
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        # In the thread of the request's other code, which has the connection.
+        following = sync_to_async(lambda: next(self._export, None), thread_sensitive=True)
         while (part := await following()) is not None:
             yield part
-    finally:
-        await sync_to_async(export.close, thread_sensitive=True)()
 
 
 def _values(job: Job) -> dict[str, Any]:
@@ -168,14 +179,22 @@ def _json(value: Any) -> Any:
 
 def _cells(job: Job) -> list[Any]:
     exact = shown_bytes(job.raw, job.request)._asdict()
-    values = {**_values(job), "body": "" if job.raw is not None else job.body, **exact}
+    values = {**_values(job), "body": "" if job.raw is not None else _no_formula_in_json(job.body), **exact}
     return [_cell(values[name]) for name in FIELDS]
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, dict):
-        value = _encode(value)
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+        return _no_formula_in_json(_encode(value))
+    if not isinstance(value, str):
+        return value
+    text = _IN_NEXT_CELL.sub(r"\1'\2", value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _no_formula_in_json(text: str) -> str:
+    """The same JSON: semicolons stand in its strings only, where a sign may be written by its number; tabs in none."""
+    return _IN_NEXT_CELL.sub(lambda found: f"{found[1]}\\u{ord(found[2]):04x}", text.replace("\t", " "))
 
 
 def _csv(rows: Sequence[Sequence[Any]]) -> str:

@@ -109,6 +109,26 @@ def test_no_cell_of_a_csv_is_a_formula(make_biz_type: MakeBizType, sign: str) ->
     assert json.loads(cells["body"]) == formula
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("sign", [*"=+-@", "\uff1d"])
+def test_no_cell_is_a_formula_where_a_program_splits_lines_elsewhere(
+    make_biz_type: MakeBizType, sign: str, separator: str
+) -> None:
+    biz_type = make_biz_type("a")
+    texts = [f"a{separator}{sign}1+1", f'b{separator} "{sign}1', f"c{separator}{sign}1{separator}{sign}2"]
+    body = '{"texts":\t' + json.dumps(texts, ensure_ascii=False) + ',"x":\t-1}'
+    request = json.dumps({"headers": {"X-Text": texts[0]}})
+    Job.objects.bulk_create([job_row(biz_type, Status.DEAD, last_error="|".join(texts), body=body, request=request)])
+    text = b"".join(export(listed([biz_type]), "csv")).decode()
+
+    cells = [cell for line in csv.reader(io.StringIO(text, newline=""), delimiter=separator) for cell in line]
+    (row,) = csv.DictReader(io.StringIO(text, newline=""))
+
+    assert [cell for cell in cells if cell.lstrip(' "').startswith(sign)] == []
+    assert json.loads(row["body"]) == {"texts": texts, "x": -1}
+    assert row["last_error"].count("'") == 4
+
+
 def test_a_csv_has_its_names_once_and_a_line_for_each_job(kinds: list[BizType]) -> None:
     rows = list(csv.reader(io.StringIO(b"".join(export(listed(kinds), "csv")).decode(), newline="")))
 
@@ -212,15 +232,14 @@ def asgi_request() -> ASGIRequest:
 @pytest.mark.django_db(transaction=True)
 def test_under_asgi_it_is_sent_part_by_part_too(kinds: list[BizType]) -> None:
     async def take() -> list[bytes]:
-        parts = module._awaited(begun)
-        taken = [await anext(parts), await anext(parts)]
-        await parts.aclose()  # as when the client has gone
-        return taken
+        parts = aiter(answer)
+        return [await anext(parts), await anext(parts)]
 
-    begun = export(listed(kinds))
-    assert streamed(asgi_request(), begun, kind="ndjson").is_async
+    answer = streamed(asgi_request(), export(listed(kinds)), kind="ndjson")
+    assert answer.is_async
 
     assert len(async_to_sync(take)()) == 2
+    answer.close()  # as Django does when the client has gone
     assert AuditEntry.objects.get().after["rows"] == 2 * module.MOST_JOBS
     assert AuditEntry.objects.get().after["whole"] is False
 
