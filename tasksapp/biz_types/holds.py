@@ -14,7 +14,8 @@ from django.utils.translation import gettext as _
 from delayhub.clock import due_ms, moment
 from delayhub.engine import KeyCounts
 from tasksapp.biz_types.breaker import Breaker, breakers_of
-from tasksapp.models import UNTIL_RESUMED, BizType, Job, PausedKey, Status
+from tasksapp.models import LIVE, UNTIL_RESUMED, BizType, Job, PausedKey, Status
+from tasksapp.sql.keep_last import is_waiting
 from tasksapp.sql.ordered_keys import first_jobs_of
 from tasksapp.timers.lanes import brisk_lane, tried
 
@@ -118,10 +119,12 @@ def _breakers(lane: str, biz_types: Sequence[BizType]) -> dict[str, Breaker] | N
 
 
 def key_hold(job: Job, *, now: datetime) -> str:
-    """Why no due job of the job's flow key goes out now; '' where one does, or where it has no key.
+    """Why the job waits for others of its biz id or its flow key; '' where it does not, or where it has no key.
 
-    One query, and where each key has a limit and the job is due, one question to Redis.
+    One query for each, and where each flow key has a limit and the job is due, one question to Redis.
     """
+    if is_waiting(job.live_key) and (running := _begun(job)):
+        return running
     if not job.flow_key:
         return ""
     paused = PausedKey.objects.filter(biz_type_id=job.biz_type_id, flow_key=job.flow_key, until__gt=now).first()
@@ -135,6 +138,15 @@ def key_hold(job: Job, *, now: datetime) -> str:
     lane, queue = brisk_lane(job.biz_type.timer_lane), job.biz_type.queue
     found = tried(lambda: lane.count_keys(queue, [job.flow_key]), action="look")
     return _limit(found[0], job.biz_type, now_ms=due_ms(now)) if found else ""
+
+
+def _begun(job: Job) -> str:
+    """Which job of its biz id has to end before it; '' for none."""
+    begun = Job.objects.using(job._state.db).filter(biz_type_id=job.biz_type_id, live_key=job.biz_id, status__in=LIVE)
+    for other in begun.only("id", "status"):
+        values = {"job": other.id, "status": Status(other.status).label}
+        return _("job %(job)s (%(status)s) of the same biz id has not ended, and this one is kept until then") % values
+    return ""
 
 
 def _order(job: Job) -> str:

@@ -9,6 +9,7 @@ from tasksapp.biz_types.visible import reach_of
 from tasksapp.errors import InvalidJob, JobNotFound, SeveralJobs
 from tasksapp.jobs.requests import RULES
 from tasksapp.models import LIVE, Job
+from tasksapp.sql.keep_last import is_waiting
 
 #: Ids that a refusal names.
 NAMED_IDS = 100
@@ -29,9 +30,19 @@ def find_live(biz_type: str, biz_id: str, *, tenant: str | None = None, using: s
     found = list(jobs.filter(status__in=LIVE)[:NAMED_IDS])
     if not found:
         raise JobNotFound(f"no job of {biz_type} with the biz id {biz_id!r} is pending or running")
+    found = last_kept(found)
     if len(found) > 1:
         raise SeveralJobs(biz_type, biz_id, [job.id for job in found])
     return found[0]
+
+
+def last_kept(found: list[Job]) -> list[Job]:
+    """The live jobs of a business key; of two, of which one waits for the other, that one: verbs cannot stop the other.
+
+    So callers meet one live job there too, where a biz type keeps the last beside the one that runs.
+    """
+    waiting = [job for job in found if is_waiting(job.live_key)]
+    return waiting if len(found) == 2 and len(waiting) == 1 else found
 
 
 def named(biz_type: str, biz_id: str, *, tenant: str | None = None, using: str | None = None) -> QuerySet[Job]:

@@ -29,6 +29,7 @@ from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.new_job import seal_place
 from tasksapp.models.sealed_value import Tampered
 from tasksapp.sql.finished import Finished
+from tasksapp.sql.keep_last import wake_waiting
 from tasksapp.sql.leases import renew_leases
 from tasksapp.sql.ordered_keys import keys_in_order
 from tasksapp.sql.series_overlap import release_series
@@ -172,6 +173,7 @@ class Completer:
             if completion.runs_again
         ]
         again += self._release_series(completions)
+        again += self._wake_waiting(kept)
         if again:
             # Put, not ensured: the timer of this attempt may still be leased, and its acknowledgement must not end the
             # next one.
@@ -305,6 +307,18 @@ class Completer:
         if not ids:
             return []
         woken = self._on_live_connection(lambda: release_series(ids, now=now_by(self._clock), using=self._using))
+        return [Timer.of(job, job.biz_type) for job in woken]
+
+    def _wake_waiting(self, kept: Sequence[Completion]) -> list[Timer]:
+        """The timers of jobs that waited for one of these to end, where biz types keep the last."""
+        ended = {
+            (completion.job.row.biz_type_id, completion.job.row.biz_id)
+            for completion in kept
+            if completion.job.biz_type.one_live == BizType.OneLive.LAST and not completion.runs_again
+        }
+        if not ended:
+            return []
+        woken = self._on_live_connection(lambda: wake_waiting(ended, now=now_by(self._clock), using=self._using))
         return [Timer.of(job, job.biz_type) for job in woken]
 
     def _cancel_others(self, job: RunningJob) -> None:

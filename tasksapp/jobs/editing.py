@@ -25,6 +25,7 @@ from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked, 
 from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.models.new_job import sealed_content
 from tasksapp.models.sealable import CARRIED
+from tasksapp.sql.keep_last import is_waiting, waiting_key
 from tasksapp.sql.ordered_keys import give_places
 
 #: Fields that say when the job is due, and those that are checked with its biz type.
@@ -114,7 +115,9 @@ def _check_key(job: Job, values: Values, *, using: str) -> None:
         return
     refuse_resolved_key(job, key, using=using)
     if job.biz_type.one_live != BizType.OneLive.ANY:
-        values["live_key"] = key or None
+        has_begun = job.live_key is not None and not is_waiting(job.live_key)
+        waits = job.biz_type.one_live == BizType.OneLive.LAST and not has_begun
+        values["live_key"] = waiting_key(key) if key and waits else key or None
 
 
 def _moved(*, due_at: Any, delay: Any, now: datetime) -> Values:

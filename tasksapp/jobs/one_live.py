@@ -45,10 +45,10 @@ def write_live(requests: Sequence[Accepted], *, now: datetime, using: str, creat
         created_by: who creates them.
     """
     became: dict[UUID, LiveJob] = {}
-    for replace in (False, True):
-        rows = [one.row for one in requests if (one.biz_type.one_live == BizType.OneLive.REPLACE) is replace]
+    for choice in BizType.OneLive:
+        rows = [one.row for one in requests if one.biz_type.one_live == choice]
         if rows:
-            became |= insert_live_jobs(rows, replace=replace, now=now, using=using, created_by=created_by)
+            became |= insert_live_jobs(rows, choice, now=now, using=using, created_by=created_by)
     outcome = LiveWriting(set(), {}, {}, {})
     for request in requests:
         _note(outcome, request, became.get(request.row.id), using=using)

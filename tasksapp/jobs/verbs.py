@@ -30,6 +30,7 @@ from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
 from tasksapp.models.sealable import stored
 from tasksapp.sql.insert_live_jobs import live_jobs
+from tasksapp.sql.keep_last import MARK
 from tasksapp.sql.ordered_keys import keys_in_order
 from tasksapp.timers.arming import follow, forget
 from tasksapp.timers.timer import Timer
@@ -285,7 +286,7 @@ def one_by_one(job: Job, *, key: str | None, using: str) -> Iterator[None]:
             yield
     except IntegrityError:
         live = live_jobs([(job.biz_type_id, key)], using=using).get((job.biz_type_id, key))
-        raise OneIsLive(job.biz_type.code, key, live) from None
+        raise OneIsLive(job.biz_type.code, key.lstrip(MARK), live) from None
 
 
 def change(job: Job, values: Mapping[str, Any], *, verb: str, by: Actor | None, reason: str, using: str) -> None:

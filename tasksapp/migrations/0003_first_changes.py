@@ -219,6 +219,11 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('hashed_token',), name='delayhub_answer_link_token'),
         ),
         migrations.AlterField(
+            model_name='biztype',
+            name='one_live',
+            field=models.CharField(choices=[('any', 'any number'), ('refuse', 'one: refuse others'), ('answer', 'one: answer with it'), ('replace', 'one: replace it'), ('last', 'one runs: keep the last beside it')], db_default='any', default='any', help_text='For jobs created from now on.', max_length=10, verbose_name='live jobs of a biz id'),
+        ),
+        migrations.AlterField(
             model_name='alert',
             name='kind',
             field=models.CharField(choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('certificate_ends', 'certificate ends'), ('certificate_over', 'certificate has ended'), ('unreadable', 'no key to decrypt'), ('dead', 'jobs die')], max_length=40, verbose_name='kind'),

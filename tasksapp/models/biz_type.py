@@ -54,6 +54,7 @@ class BizType(Authorization):
         REFUSE = "refuse", _("one: refuse others")
         ANSWER = "answer", _("one: answer with it")
         REPLACE = "replace", _("one: replace it")
+        LAST = "last", _("one runs: keep the last beside it")
 
     class Ordered(models.TextChoices):
         NO = "no", _("no")

@@ -19,6 +19,7 @@ class Left(StrEnum):
     NOT_DUE = "not due"
     SHUT = "shut"
     ORDERED = "ordered"
+    WAITING = "waiting"
     UNSETTLED = "unsettled"
     EXPIRING = "expiring"
     LOCKED = "locked"
@@ -78,6 +79,7 @@ class ClaimAnswer:
         ended: too old or too late, or its series has a live one: skipped or dead by this claim.
         died: of those that are dead, the biz type's id and the kind of error.
         ordered: they may be claimed once the claim holds their flow keys.
+        waiting: they may be claimed once no other job of their biz id has begun and has not ended.
         blocked: others of their ordered flow keys come before.
         expiring: too old, too late or resolved, where their end may make another job; left as they are.
         gone: not pending any more, under way to another worker, or no such row.
@@ -94,6 +96,7 @@ class ClaimAnswer:
     gone: list[UUID] = field(default_factory=list)
     expiring: list[UUID] = field(default_factory=list)
     ordered: list[UUID] = field(default_factory=list)
+    waiting: list[UUID] = field(default_factory=list)
     blocked: list[UUID] = field(default_factory=list)
 
     def add(self, other: ClaimAnswer) -> None:
@@ -124,6 +127,7 @@ class ClaimAnswer:
                 Left.GONE: self.gone,
                 Left.SHUT: self.shut,
                 Left.ORDERED: self.ordered,
+                Left.WAITING: self.waiting,
                 Left.EXPIRING: self.expiring,
                 Left.LOCKED: self.locked,
             }[left].append(job_id)

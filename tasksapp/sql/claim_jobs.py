@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, get_args, get_type_hints
 from uuid import UUID
@@ -22,8 +22,9 @@ from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob, Left
 from tasksapp.sql.decision import Decision, among
 from tasksapp.sql.driver.microseconds import Moments, unix_microseconds
 from tasksapp.sql.driver.prepared import StatementByIds
+from tasksapp.sql.keep_last import MARK, begin_waiting, is_waiting
 from tasksapp.sql.ordered_keys import begin_jobs, take_turns
-from tasksapp.sql.series_overlap import settle_overlaps
+from tasksapp.sql.series_overlap import WAIT, settle_overlaps
 from tasksapp.sql.tombstones import HAS_TOMBSTONE, resolved_ids
 
 logger = logging.getLogger(__name__)
@@ -99,6 +100,7 @@ WITH due AS (
         NOT b.enabled OR coalesce(b.paused_until > %(now)s, false) AS shut,
         (b.target = '{BizType.Target.PULL}') <> %(pulling)s AS elsewhere,
         b.ordered <> '{BizType.Ordered.NO}' AND j.place IS NOT NULL AND NOT %(in_turn)s AS ordered,
+        ascii(j.live_key) = {ord(MARK)} AS waiting,
         j.occurrence_at IS NOT NULL AND j.attempts = 0 AND EXISTS (
             SELECT FROM delayhub_series s
             WHERE s.id = j.series_id AND s.make_at < %(now)s - interval '{MISSED.total_seconds()} s'
@@ -122,6 +124,7 @@ WITH due AS (
         WHEN elsewhere OR next_run_at > %(now)s THEN '{Left.NOT_DUE}'
         WHEN shut THEN '{Left.SHUT}'
         WHEN ordered THEN '{Left.ORDERED}'
+        WHEN waiting THEN '{Left.WAITING}'
         WHEN after_outage AND decision IN {among(one for one in Decision if one.by_lateness)} THEN '{Left.UNSETTLED}'
         WHEN on_dead <> '' AND decision IN {among(one for one in Decision if one.is_death)} THEN '{Left.EXPIRING}'
         WHEN on_resolved <> '' AND decision = '{Decision.RESOLVED}' THEN '{Left.EXPIRING}'
@@ -199,15 +202,20 @@ def claim_jobs(
         "pulling": pulling is not None,
     }
     _claim(answer, ids, in_turn=False, using=using, values=values)
-    if answer.ordered:
-        asked, answer.ordered = answer.ordered, []
+    apart: Sequence[tuple[list[UUID], Callable[..., ClaimAnswer]]] = (
+        (answer.waiting, _claim_waiting),
+        (answer.ordered, _claim_in_turn),
+    )
+    for asked, claim in apart:
+        if not asked:
+            continue
         try:
-            answer.add(_claim_in_turn(asked, token=answer.token, using=using, values=values))
+            answer.add(claim(asked, token=answer.token, using=using, values=values))
         except Error:
             if not answer.claimed:
                 raise
             # What was claimed before is ours already: it is delivered, and the others come again.
-            logger.exception("claiming jobs in the order of their flow keys failed")
+            logger.exception("claiming jobs that wait for others failed")
             answer.locked += asked
     if any(job.series_id is not None for job in answer.claimed):
         settle_overlaps(answer, now=now, using=using)
@@ -226,6 +234,19 @@ def _claim(answer: ClaimAnswer, ids: Sequence[UUID], *, in_turn: bool, using: st
         _claim_by_orm(answer, ids, using=using, in_turn=in_turn, **values)
 
 
+def _claim_waiting(
+    ids: Sequence[UUID], *, token: int, using: str, values: dict[str, Any], in_turn: bool = False
+) -> ClaimAnswer:
+    """Claims those of the jobs that wait for no other one of their biz id any more."""
+    answer, now = ClaimAnswer(token=token), values["now"]
+    turns = begin_waiting(ids, now=now, using=using)
+    answer.not_due = [(job_id, now + WAIT) for job_id in turns.behind]
+    answer.locked = [job_id for job_id in ids if job_id not in {*turns.begun, *turns.behind}]
+    if turns.begun:
+        _claim(answer, turns.begun, in_turn=in_turn, using=using, values=values)
+    return answer
+
+
 def _claim_in_turn(ids: Sequence[UUID], *, token: int, using: str, values: dict[str, Any]) -> ClaimAnswer:
     """Claims those of the ordered jobs that are the first of their flow keys; one transaction holds the keys."""
     answer = ClaimAnswer(token=token)
@@ -234,6 +255,8 @@ def _claim_in_turn(ids: Sequence[UUID], *, token: int, using: str, values: dict[
         answer.blocked, answer.locked = turns.blocked, turns.locked
         if turns.first:
             _claim(answer, turns.first, in_turn=True, using=using, values=values)
+            if answer.waiting:
+                answer.add(_claim_waiting(answer.waiting, token=token, using=using, values=values, in_turn=True))
             begun = begin_jobs([job.id for job in (*answer.claimed, *answer.forwarded)], using=using)
             answer.claimed = [job._replace(turn=begun[job.id]) for job in answer.claimed]
     return answer
@@ -306,8 +329,9 @@ def _left(job: Job, decision: Decision, *, now: datetime, forward: float, pullin
         return Left.NOT_DUE
     if job.biz_type.is_shut(now=now):
         return Left.SHUT
-    if job.biz_type.is_ordered and job.place is not None and not in_turn:
-        return Left.ORDERED
+    is_ordered = job.biz_type.is_ordered and job.place is not None and not in_turn
+    if is_ordered or is_waiting(job.live_key):
+        return Left.ORDERED if is_ordered else Left.WAITING
     if decision.by_lateness and _is_after_outage(job, now=now):
         return Left.UNSETTLED
     follow_up = job.biz_type.on_dead if decision.is_death else ""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connections
 
-from tasksapp.models import LIVE, Job, NewJob, Transition
+from tasksapp.models import LIVE, BizType, Job, NewJob, Transition
 from tasksapp.sql.insert_jobs import COLUMNS, REPLACED, REPLACED_PLACE, ROW, parameters
+from tasksapp.sql.keep_last import waiting_key
 from tasksapp.sql.read_values import read_moment, read_uuid
 
 #: Rows that one statement takes.
@@ -33,8 +34,9 @@ _OR_REPLACE = (
     f" WHERE delayhub_job.status = '{Transition.REPLACE.source}'{_RETURNING}"
 )
 
-#: A biz type's id and a biz id.
+#: A biz type's id and a live key.
 Key = tuple[int, str]
+_REPLACING = (BizType.OneLive.REPLACE, BizType.OneLive.LAST)
 
 
 class LiveJob(NamedTuple):
@@ -52,28 +54,31 @@ class LiveJob(NamedTuple):
 
 
 def insert_live_jobs(
-    rows: Sequence[NewJob], *, replace: bool, now: datetime, using: str, created_by: str = ""
+    rows: Sequence[NewJob], one_live: BizType.OneLive, *, now: datetime, using: str, created_by: str = ""
 ) -> dict[UUID, LiveJob]:
     """Writes the rows in the caller's transaction, and gives back by row id what became of each.
 
     Args:
         rows: new jobs with a biz id.
-        replace: whether they replace a live job that is pending.
+        one_live: what their biz types choose.
         now: when they are created.
         using: the database.
         created_by: who creates them.
     """
     became: dict[UUID, LiveJob] = {}
+    replace = one_live in _REPLACING
+    key_of = waiting_key if one_live == BizType.OneLive.LAST else str
+    keys = {row.id: (row.biz_type_id, key_of(row.biz_id)) for row in rows}
     if replace and len(rows) > 1 and connections[using].features.has_select_for_update:
-        _lock(rows, using=using)
-    for chunk in _chunks(rows):
+        _lock(keys.values(), using=using)
+    for chunk in _chunks(rows, keys):
         left = list(chunk)
         for _ in range(TRIES):
-            written = _written(left, replace=replace, now=now, using=using, created_by=created_by)
-            became |= {row.id: written[_key(row)] for row in left if _key(row) in written}
+            written = _written(left, keys, replace=replace, now=now, using=using, created_by=created_by)
+            became |= {row.id: written[keys[row.id]] for row in left if keys[row.id] in written}
             left = [row for row in left if row.id not in became]
-            live = _live([_key(row) for row in left], using=using)
-            became |= {row.id: live[_key(row)] for row in left if _key(row) in live}
+            live = _live([keys[row.id] for row in left], using=using)
+            became |= {row.id: live[keys[row.id]] for row in left if keys[row.id] in live}
             left = [row for row in left if row.id not in became]
             if not left:
                 break
@@ -85,29 +90,30 @@ def live_jobs(keys: Sequence[Key], *, using: str) -> dict[Key, UUID]:
     return {key: job.job_id for key, job in _live(keys, using=using).items()}
 
 
-def _chunks(rows: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
+def _chunks(rows: Sequence[NewJob], keys: Mapping[UUID, Key]) -> Iterator[Sequence[NewJob]]:
     """The rows in the order of their keys, so that two bulks never wait for each other; no key is twice in a chunk."""
     turns: list[list[NewJob]] = []
     seen: dict[Key, int] = defaultdict(int)
     for row in rows:
-        turn = seen[_key(row)]
-        seen[_key(row)] += 1
+        turn = seen[keys[row.id]]
+        seen[keys[row.id]] += 1
         if turn == len(turns):
             turns.append([])
         turns[turn].append(row)
     for turn_rows in turns:
-        ordered = sorted(turn_rows, key=_key)
+        ordered = sorted(turn_rows, key=lambda row: keys[row.id])
         for start in range(0, len(ordered), CHUNK_ROWS):
             yield ordered[start : start + CHUNK_ROWS]
 
 
 def _written(
-    rows: Sequence[NewJob], *, replace: bool, now: datetime, using: str, created_by: str
+    rows: Sequence[NewJob], keys: Mapping[UUID, Key], *, replace: bool, now: datetime, using: str, created_by: str
 ) -> dict[Key, LiveJob]:
     connection = connections[using]
     values: list[Any] = []
     for row in rows:
-        values += [*parameters([row], now=now, connection=connection, created_by=created_by), row.biz_id]
+        _, live_key = keys[row.id]
+        values += [*parameters([row], now=now, connection=connection, created_by=created_by), live_key]
     statement = _INSERT + ", ".join([_ROW] * len(rows)) + (_OR_REPLACE if replace else _OR_NOTHING)
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
@@ -118,26 +124,23 @@ def _written(
 
 
 def _live(keys: Sequence[Key], *, using: str) -> dict[Key, LiveJob]:
-    by_biz_type: dict[int, list[str]] = defaultdict(list)
-    for number, key in keys:
-        by_biz_type[number].append(key)
     found: dict[Key, LiveJob] = {}
-    for number, held in by_biz_type.items():
+    for number, held in _by_biz_type(keys).items():
         rows = Job.objects.using(using).filter(biz_type_id=number, live_key__in=held, status__in=LIVE)
-        for key, job_id, next_run_at in rows.values_list("biz_id", "id", "next_run_at"):
-            found[number, key] = LiveJob(job_id, next_run_at, is_written=False)
+        for key, job_id, next_run_at in rows.values_list("live_key", "id", "next_run_at"):
+            found[number, str(key)] = LiveJob(job_id, next_run_at, is_written=False)
     return found
 
 
-def _lock(rows: Sequence[NewJob], *, using: str) -> None:
+def _lock(keys: Iterable[Key], *, using: str) -> None:
     """Locks the jobs that may be replaced in the order of their ids, as all verbs do: else two of them deadlock."""
-    by_biz_type: dict[int, list[str]] = defaultdict(list)
-    for row in rows:
-        by_biz_type[row.biz_type_id].append(row.biz_id)
-    for number in sorted(by_biz_type):
-        live = Job.objects.using(using).filter(biz_type_id=number, live_key__in=by_biz_type[number], status__in=LIVE)
+    for number, held in sorted(_by_biz_type(keys).items()):
+        live = Job.objects.using(using).filter(biz_type_id=number, live_key__in=held, status__in=LIVE)
         list(live.order_by("id").select_for_update(no_key=True).values_list("id"))
 
 
-def _key(row: NewJob) -> Key:
-    return row.biz_type_id, row.biz_id
+def _by_biz_type(keys: Iterable[Key]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    for number, key in keys:
+        found[number].append(key)
+    return found

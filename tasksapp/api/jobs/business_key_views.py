@@ -30,6 +30,7 @@ from tasksapp.api.jobs.representation import JobSerializer
 from tasksapp.api.jobs.requests import ChangeJobRequestSerializer, RedriveJobRequestSerializer, VersionRequestSerializer
 from tasksapp.biz_types.visible import biz_type_of, visible_jobs
 from tasksapp.errors import InvalidJob, JobNotFound, SeveralJobs
+from tasksapp.jobs.business_key import last_kept
 from tasksapp.jobs.requests import RULES
 from tasksapp.models import LIVE, Job, Status
 from tasksapp.models.api_key import Scope
@@ -123,6 +124,7 @@ def _one(rows: QuerySet[Job], code: str, biz_id: str, statuses: tuple[Status, ..
     if not found:
         stand = " or ".join(statuses)
         raise JobNotFound(f"no job of {code} with the biz id {biz_id!r} is {stand}")
+    found = last_kept(found)
     if len(found) > 1:
         raise SeveralJobs(code, biz_id, [job.id for job in found])
     return found[0]

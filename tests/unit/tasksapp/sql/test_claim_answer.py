@@ -49,6 +49,8 @@ def test_a_row_that_was_too_late_or_too_old_has_ended(status: Status, answer: Cl
         (Left.SHUT, "shut", JOB),
         # it waits for its series, not for its own time
         (Left.UNSETTLED, "not_due", (JOB, LATER)),
+        (Left.ORDERED, "ordered", JOB),
+        (Left.WAITING, "waiting", JOB),
         (Left.EXPIRING, "expiring", JOB),
         (Left.LOCKED, "locked", JOB),
     ],
