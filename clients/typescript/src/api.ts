@@ -880,6 +880,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{id}/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List answer links
+         * @description The links of the job, the newest first, without their addresses.
+         *
+         *     Takes the scope `jobs:link`.
+         */
+        get: operations["list_answer_links"];
+        put?: never;
+        /**
+         * Make an answer link
+         * @description Makes an address by which a person answers the job, once: send it to them.
+         *
+         *     The job is pending, has a biz id, and its biz type has `on_resolved`. The link ends when the job is due.
+         *
+         *     Takes the scope `jobs:link`.
+         */
+        post: operations["make_answer_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}/links/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw an answer link
+         * @description Deletes a link that was not used.
+         *
+         *     Takes the scope `jobs:link`.
+         */
+        delete: operations["withdraw_answer_link"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{id}/redrive": {
         parameters: {
             query?: never;
@@ -1607,6 +1659,68 @@ export interface components {
          */
         AddressVerdict: "allowed" | "refused" | "unknown";
         /**
+         * @description A link by which a person answers a job, once. Its address is shown when it is made, and at no other time.
+         * @example {
+         *       "id": 7,
+         *       "given_to": "ada@shop.example",
+         *       "question": "May expense 42 be paid?",
+         *       "outcomes": [
+         *         "approved",
+         *         "rejected"
+         *       ],
+         *       "expires_at": "2027-01-31T10:00:00Z",
+         *       "used_at": null,
+         *       "created_at": "2027-01-28T10:00:00Z",
+         *       "created_by": "api:expenses"
+         *     }
+         */
+        AnswerLink: {
+            id: number;
+            /** @description Who got it, for the record. */
+            given_to: string;
+            /** @description What its page asks. */
+            question: string;
+            /** @description What may be answered. */
+            outcomes: string[];
+            /**
+             * Format: date-time
+             * @description It ends earlier where the job is moved to an earlier time.
+             */
+            expires_at: string;
+            /**
+             * Format: date-time
+             * @description When it was answered by. Null: not yet.
+             */
+            used_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+        };
+        /**
+         * @description Who gets the link, and what may be answered by it.
+         * @example {
+         *       "given_to": "ada@shop.example",
+         *       "outcomes": [
+         *         "approved",
+         *         "rejected"
+         *       ],
+         *       "question": "May expense 42 be paid?"
+         *     }
+         */
+        AnswerLinkRequest: {
+            /** @description Who gets the link, for the record: a name or an address. */
+            given_to: string;
+            /** @description The answers. */
+            outcomes: string[];
+            /** @description What its page asks. */
+            question?: string;
+            /**
+             * Format: date-time
+             * @description When it ends; at most when the job is due, which is the usual end.
+             */
+            expires_at?: string | null;
+        };
+        /**
          * @description Who has a key, and what it may do. The key itself is shown when it is made, and at no other time.
          * @example {
          *       "id": 3,
@@ -2015,6 +2129,7 @@ export interface components {
              *     * `refuse` - one: refuse others
              *     * `answer` - one: answer with it
              *     * `replace` - one: replace it
+             *     * `last` - one runs: keep the last beside it
              */
             one_live: components["schemas"]["OneLive"];
             /**
@@ -2209,6 +2324,7 @@ export interface components {
              *     * `refuse` - one: refuse others
              *     * `answer` - one: answer with it
              *     * `replace` - one: replace it
+             *     * `last` - one runs: keep the last beside it
              */
             one_live?: components["schemas"]["OneLive"];
             /**
@@ -2496,6 +2612,7 @@ export interface components {
              *     * `refuse` - one: refuse others
              *     * `answer` - one: answer with it
              *     * `replace` - one: replace it
+             *     * `last` - one runs: keep the last beside it
              */
             one_live?: components["schemas"]["OneLive"];
             /**
@@ -2734,6 +2851,7 @@ export interface components {
              *     * `refuse` - one: refuse others
              *     * `answer` - one: answer with it
              *     * `replace` - one: replace it
+             *     * `last` - one runs: keep the last beside it
              */
             one_live?: components["schemas"]["OneLive"];
             /**
@@ -3203,6 +3321,7 @@ export interface components {
              *     * `refuse` - one: refuse others
              *     * `answer` - one: answer with it
              *     * `replace` - one: replace it
+             *     * `last` - one runs: keep the last beside it
              */
             one_live: components["schemas"]["OneLive"];
             /**
@@ -4199,6 +4318,47 @@ export interface components {
          */
         Method: "POST" | "PUT" | "PATCH";
         /**
+         * @description A link, with its address.
+         * @example {
+         *       "id": 7,
+         *       "given_to": "ada@shop.example",
+         *       "question": "May expense 42 be paid?",
+         *       "outcomes": [
+         *         "approved",
+         *         "rejected"
+         *       ],
+         *       "expires_at": "2027-01-31T10:00:00Z",
+         *       "used_at": null,
+         *       "created_at": "2027-01-28T10:00:00Z",
+         *       "created_by": "api:expenses",
+         *       "url": "https://delayhub.example/api/answer#pQ3cZ7…"
+         *     }
+         */
+        NewAnswerLink: {
+            id: number;
+            /** @description Who got it, for the record. */
+            given_to: string;
+            /** @description What its page asks. */
+            question: string;
+            /** @description What may be answered. */
+            outcomes: string[];
+            /**
+             * Format: date-time
+             * @description It ends earlier where the job is moved to an earlier time.
+             */
+            expires_at: string;
+            /**
+             * Format: date-time
+             * @description When it was answered by. Null: not yet.
+             */
+            used_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+            /** @description The address to send. It is not stored, and no other answer has it. */
+            url: string;
+        };
+        /**
          * @description A key, with the key itself.
          * @example {
          *       "id": 3,
@@ -4266,9 +4426,10 @@ export interface components {
          *     * `refuse` - one: refuse others
          *     * `answer` - one: answer with it
          *     * `replace` - one: replace it
+         *     * `last` - one runs: keep the last beside it
          * @enum {string}
          */
-        OneLive: "any" | "refuse" | "answer" | "replace";
+        OneLive: "any" | "refuse" | "answer" | "replace" | "last";
         /**
          * @description A verb for all jobs that match a filter, and how far it has come.
          * @example {
@@ -5031,6 +5192,7 @@ export interface components {
          * @description * `jobs:read` - read jobs, attempts and operations
          *     * `jobs:write` - create, change and cancel jobs
          *     * `jobs:act` - run now, redrive and drop jobs, and start operations
+         *     * `jobs:link` - make links by which people answer jobs
          *     * `jobs:export` - export jobs with their bodies
          *     * `jobs:body` - show agents bodies and answers of receivers
          *     * `jobs:pull` - claim jobs that are pulled, and say what became of them
@@ -5040,7 +5202,7 @@ export interface components {
          *     * `stats` - read numbers, forecasts and the audit
          * @enum {string}
          */
-        Scope: "jobs:read" | "jobs:write" | "jobs:act" | "jobs:export" | "jobs:body" | "jobs:pull" | "biz-types:read" | "biz-types:write" | "keys" | "stats";
+        Scope: "jobs:read" | "jobs:write" | "jobs:act" | "jobs:link" | "jobs:export" | "jobs:body" | "jobs:pull" | "biz-types:read" | "biz-types:write" | "keys" | "stats";
         /**
          * @description The request that a test call sent, with its credentials masked.
          * @example {
@@ -5418,6 +5580,8 @@ export interface components {
     pathItems: never;
 }
 export type AddressVerdict = components['schemas']['AddressVerdict'];
+export type AnswerLink = components['schemas']['AnswerLink'];
+export type AnswerLinkRequest = components['schemas']['AnswerLinkRequest'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyPage = components['schemas']['ApiKeyPage'];
 export type ApiKeyRequest = components['schemas']['ApiKeyRequest'];
@@ -5478,6 +5642,7 @@ export type LiftedResolve = components['schemas']['LiftedResolve'];
 export type LimitedBy = components['schemas']['LimitedBy'];
 export type MakeKeyPairRequest = components['schemas']['MakeKeyPairRequest'];
 export type Method = components['schemas']['Method'];
+export type NewAnswerLink = components['schemas']['NewAnswerLink'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type OneLive = components['schemas']['OneLive'];
 export type Operation = components['schemas']['Operation'];
@@ -8419,6 +8584,118 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["Job"];
                 };
+            };
+        };
+    };
+    list_answer_links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 7,
+                     *         "given_to": "ada@shop.example",
+                     *         "question": "May expense 42 be paid?",
+                     *         "outcomes": [
+                     *           "approved",
+                     *           "rejected"
+                     *         ],
+                     *         "expires_at": "2027-01-31T10:00:00Z",
+                     *         "used_at": null,
+                     *         "created_at": "2027-01-28T10:00:00Z",
+                     *         "created_by": "api:expenses"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["AnswerLink"][];
+                };
+            };
+        };
+    };
+    make_answer_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "given_to": "ada@shop.example",
+                 *       "outcomes": [
+                 *         "approved",
+                 *         "rejected"
+                 *       ],
+                 *       "question": "May expense 42 be paid?"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AnswerLinkRequest"];
+            };
+        };
+        responses: {
+            /** @description The link. No other answer has its address. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 7,
+                     *       "given_to": "ada@shop.example",
+                     *       "question": "May expense 42 be paid?",
+                     *       "outcomes": [
+                     *         "approved",
+                     *         "rejected"
+                     *       ],
+                     *       "expires_at": "2027-01-31T10:00:00Z",
+                     *       "used_at": null,
+                     *       "created_at": "2027-01-28T10:00:00Z",
+                     *       "created_by": "api:expenses",
+                     *       "url": "https://delayhub.example/api/answer#pQ3cZ7…"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["NewAnswerLink"];
+                };
+            };
+        };
+    };
+    withdraw_answer_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                /** @description The link's id. */
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Nobody answers by it any more. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
