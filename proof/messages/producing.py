@@ -149,12 +149,17 @@ def reschedule(world: World, chance: random.Random) -> None:
     world.tell(f"move {message.base} to {due - world.now_ms} ms from now: {outcome}")
     if outcome == "moved":
         world.met.note(Sometimes.RESCHEDULED)
+    still_dead = world.look().dead
     for one in world.ledger.of_base(message.base):
         if one.name in leased:
             continue
         if outcome != "moved" and one.unique is None and not one.is_settled:
             raise Broken(f"not moved, though nobody holds it: {one.name} is {outcome}")
         if one.is_settled or outcome != "moved":
+            continue
+        if one.name in still_dead:  # "moved" was said of a copy
+            if not world.lacks_key(one):
+                raise Broken(f"left with the dead, though no other has its unique key: {one.name}")
             continue
         one.not_before_ms, one.ready_ms, one.grant = due, max(due, world.now_ms), None
         if one.name in dead:

@@ -136,9 +136,16 @@ class World:
 
     def has_key(self, message: Message) -> bool:
         """Whether the message's unique key is its own, by what Redis keeps."""
+        return self._key_holder(message) == message.name
+
+    def lacks_key(self, message: Message) -> bool:
+        """Whether the message has a unique key that is another's now, by what Redis keeps."""
+        return message.unique is not None and self._key_holder(message) not in (None, message.name)
+
+    def _key_holder(self, message: Message) -> str | None:
         assert message.unique is not None
         holder = self.client.hget(self.queue.keys.unique, f"key:{message.unique.key}")
-        return holder is not None and holder.decode() == message.name
+        return None if holder is None else holder.decode()
 
     def look(self) -> Look:
         """What there is to know of the queue now; it looks where anything was sent since the last time."""
