@@ -6,16 +6,16 @@ import hashlib
 from typing import Any, NamedTuple
 
 import redis
-from redis.exceptions import NoScriptError
 
 from delayhub.engine import DelayQueue
+from delayhub.engine.scripts import Script
 from proof.broken import Broken
 from proof.virtual_time import CLOCK
 
 #: What is wrong with the places of a queue's messages (nothing, most often), which are leased, which are dead, whether
 #: the bell has rung, which is silent from then on, and what claims had to put right: one call, as calls are most of
 #: what a history costs.
-_LOOK = """
+_SOURCE = """
 local q, seen, wrong = KEYS[1], {}, {}
 local sets = {q .. ':waiting', q .. ':leased', q .. ':dead'}
 for step = 0, 9 do sets[#sets + 1] = q .. ':ready:' .. step end
@@ -37,7 +37,7 @@ for id, key in pairs(seen) do wrong[#wrong + 1] = id .. ' without a payload: in 
 return {wrong, redis.call('ZRANGE', q .. ':leased', 0, -1), redis.call('ZRANGE', q .. ':dead', 0, -1),
   redis.call('DEL', KEYS[2]), redis.call('HGETALL', KEYS[3])}
 """
-_SHA = hashlib.sha1(_LOOK.encode()).hexdigest()
+_LOOK = Script("look", "", {}, _SOURCE, hashlib.sha1(_SOURCE.encode()).hexdigest())
 
 #: What an empty queue may keep: limits, who is revoked, whose key is taken for a time, and its lane's own keys.
 STAYS = (
@@ -59,11 +59,7 @@ class Look(NamedTuple):
 def look(queue: DelayQueue) -> Look:
     """What there is to know of a queue after a verb."""
     keys = [queue.keys.base, queue.lane_keys.wake, queue.keys.healed]
-    try:
-        found: Any = queue.client.evalsha(_SHA, len(keys), *keys)
-    except NoScriptError:
-        found = queue.client.eval(_LOOK, len(keys), *keys)
-    complaints, leased, dead, has_rung, healed = found
+    complaints, leased, dead, has_rung, healed = _LOOK.run(queue.client, keys, ())
     wrong = "; ".join(text.decode() for text in complaints[:3])
     if healed and not wrong:
         wrong = f"put right what nothing of this release leaves behind: {b' '.join(healed).decode()}"
