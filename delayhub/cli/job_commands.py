@@ -25,6 +25,7 @@ from delayhub.cli.site_options import (
     SiteGroup,
     job_filters,
     limit_option,
+    options,
     page_size,
 )
 from delayhub.cli.times import relative
@@ -34,6 +35,14 @@ STATUSES = click.Choice(get_args(JobStatus))
 COMMANDLINE = ParameterSource.COMMANDLINE
 BIZ_ID = click.option("--biz-id", required=True, help="The business key, such as an order number.")
 VERSION = click.option("--version", type=int, help="Only if the job still has this version.")
+IN_ANY_STATUS = click.option("--status", type=STATUSES, multiple=True, help="May be given several times.")
+#: What a list and an export are narrowed by beside the filters of all commands.
+made_and_changed = options(
+    click.option("--created-from", type=MOMENT),
+    click.option("--created-until", type=MOMENT),
+    click.option("--operation", type=int, help="The one that changed them last."),
+    click.option("--series", type=int, help="The one that they are of."),
+)
 
 
 @click.group(cls=SiteGroup)
@@ -64,13 +73,10 @@ def create(session: Session, /, biz_type: str, **fields: Any) -> None:
 
 
 @jobs.command(name="list")
-@click.option("--status", type=STATUSES, multiple=True, help="May be given several times.")
+@IN_ANY_STATUS
 @job_filters
 @click.option("--body", help="A text that the body holds; needs --biz-type.")
-@click.option("--created-from", type=MOMENT)
-@click.option("--created-until", type=MOMENT)
-@click.option("--operation", type=int, help="The one that changed them last.")
-@click.option("--series", type=int, help="The one that they are of.")
+@made_and_changed
 @limit_option(50)
 @click.pass_obj
 def list_(session: Session, /, status: tuple[str, ...], limit: int, **filters: Any) -> None:
@@ -85,12 +91,9 @@ def list_(session: Session, /, status: tuple[str, ...], limit: int, **filters: A
 @click.option(
     "--output", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-", show_default=True
 )
-@click.option("--status", type=STATUSES, multiple=True, help="May be given several times.")
+@IN_ANY_STATUS
 @job_filters
-@click.option("--created-from", type=MOMENT)
-@click.option("--created-until", type=MOMENT)
-@click.option("--operation", type=int, help="The one that changed them last.")
-@click.option("--series", type=int, help="The one that they are of.")
+@made_and_changed
 @click.pass_obj
 def export(session: Session, /, kind: ExportFormat, output: Path, status: tuple[str, ...], **filters: Any) -> None:
     """Write all jobs that match into a file, with their bodies. It takes a key with the scope jobs:export.
