@@ -50,7 +50,7 @@ class Made:
 
 
 def made(name: str, *, by: Made | None = None, begins: int = -1, days: int = 30, key: Key | None = None) -> Made:
-    """A certificate of that name: of an authority, where nobody vouches for it. It begins and ends in so many days."""
+    """A certificate of that name; an authority's own where no other signs it. It begins and ends in so many days."""
     key, now = key or ec.generate_private_key(ec.SECP256R1()), timezone.now()
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     builder = (

@@ -199,8 +199,8 @@ class BizType:
     signed: Annotated[bool, "Whether there is a secret that its callbacks are signed with."]
     previous_secret_until: Annotated[datetime | None, "Until then the secret before signs beside it."]
     has_credentials: Annotated[bool, "Whether an `auth_secret` is stored."]
-    certificate_subject: Annotated[str, "Whom the client certificate names that receivers are shown; '' for none."]
-    certificate_ends_at: Annotated[datetime | None, "Until when that holds."]
+    certificate_subject: Annotated[str, "The subject of the client certificate for receivers; '' for none."]
+    certificate_ends_at: Annotated[datetime | None, "When that certificate ends."]
     created_at: datetime
     updated_at: datetime
     in_force: Annotated[

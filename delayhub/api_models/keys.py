@@ -54,7 +54,7 @@ class ApiKey:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnKey:
-    """Who asks, and what they may do."""
+    """The API key or the person that a request is from, and what it may do."""
 
     name: Annotated[str, "Of the key, or of the person."]
     scopes: Annotated[Sequence[Scope], "What it may do."]

@@ -20,7 +20,7 @@ from delayhub.extras import require
 @click.option("--http", "address", metavar="HOST:PORT", help="Serve over HTTP there; each request brings its own key.")
 @click.option(
     "--allowed-host", "hosts", multiple=True, envvar="DELAYHUB_ALLOWED_HOSTS", metavar="NAME",
-    help="What requests over HTTP may call this server; several times. Needed beyond this machine.",
+    help="A name that requests over HTTP may have for this server; several times. Needed beyond this machine.",
 )  # fmt: skip
 @click.pass_obj
 def mcp_command(session: Session, address: str | None, hosts: tuple[str, ...]) -> None:
@@ -42,7 +42,7 @@ def mcp_command(session: Session, address: str | None, hosts: tuple[str, ...]) -
 
     names = [name.strip() for each in hosts for name in each.split(",") if name.strip()]
     if not names and not _is_loopback(host):
-        raise click.UsageError("Name what requests may call this server, by --allowed-host: else any page can ask it.")
+        raise click.UsageError("Give the names of this server by --allowed-host: else any page can ask it.")
     session.out.note(f"Serving http://{address}{http.PATH} for {session.site()}")
     http.serve(session.site(), host=host, port=port, hosts=names or http.LOOPBACK)
 
