@@ -111,13 +111,16 @@ def biz_types_of_list() -> list[BizType]:
 def check_search(request: HttpRequest, search: JobSearch, biz_types: list[BizType]) -> None:
     """Raises BadSearch where there is no such biz type, or the person may not search so."""
     code = search.job_filter.biz_type
-    if code and code not in {each.label for each in biz_types}:
+    named = next((each for each in biz_types if each.label == code), None)
+    if code and named is None:
         raise BadSearch(_("There is no biz type “%(code)s”.") % {"code": code})
-    if any(each.masked_fields for each in biz_types if search.body and each.label == code):
+    if not search.body:
+        return
+    if named is not None and named.masked_fields:
         raise BadSearch(_("The bodies of %(code)s cannot be searched: it has masked fields.") % {"code": code})
-    if search.body and not may_see_bodies(request):
+    if not may_see_bodies(request):
         raise BadSearch(_("You may not search in bodies: your account may not see them."))
-    if search.body and any(each.encrypted for each in biz_types if each.label == code):
+    if named is not None and named.encrypted:
         raise BadSearch(_("The bodies of %(code)s are encrypted: nothing can be found in them.") % {"code": code})
 
 
