@@ -24,6 +24,7 @@ _AUTH_SECRET: dict[str, Any] = {
     "help_text": "`user:password` for Basic, the token for Bearer, the client's secret for OAuth2. It is stored"
     " encrypted and never shown.",
 }
+_PEM: dict[str, Any] = {"required": False, "allow_blank": True, "write_only": True, "max_length": LONGEST_PEM}
 
 
 class BizTypeDefinitionSerializer(serializers.Serializer[Any]):
@@ -127,19 +128,9 @@ class CertificateRequestSerializer(CheckedRequest):
         "private_key": "-----BEGIN PRIVATE KEY-----\n…\n-----END PRIVATE KEY-----",
     }
 
-    certificate = serializers.CharField(
-        required=False,
-        allow_blank=True,
-        write_only=True,
-        max_length=LONGEST_PEM,
-        help_text="In PEM, with those that vouch for it.",
-    )
+    certificate = serializers.CharField(**_PEM, help_text="In PEM, with those that vouch for it.")
     private_key = serializers.CharField(
-        required=False,
-        allow_blank=True,
-        write_only=True,
-        max_length=LONGEST_PEM,
-        help_text="In PEM, without a password. It is stored encrypted and never shown.",
+        **_PEM, help_text="In PEM, without a password. It is stored encrypted and never shown."
     )
 
 
