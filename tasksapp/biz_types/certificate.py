@@ -34,17 +34,17 @@ class BadPem(ValueError):
 
 
 class _Identity(NamedTuple):
-    """A certificate and its key.
+    """A certificate and its key; by itself, none.
 
     Args:
         pem: both, the key first.
-        subject: whom the certificate names.
-        ends_at: until when it holds.
+        subject: the certificate's subject.
+        ends_at: when the certificate ends.
     """
 
-    pem: str
-    subject: str
-    ends_at: datetime
+    pem: str = ""
+    subject: str = ""
+    ends_at: datetime | None = None
 
 
 def set_certificate(biz_type: BizType, *, certificate: str, private_key: str, by: Actor | None = None) -> None:
@@ -58,10 +58,10 @@ def set_certificate(biz_type: BizType, *, certificate: str, private_key: str, by
 
     Raises BadPem, and DatabaseError where the biz type was deleted meanwhile.
     """
-    identity = _read(certificate, private_key) if certificate or private_key else None
-    biz_type.client_certificate = identity.pem if identity else ""
-    biz_type.certificate_subject = identity.subject if identity else ""
-    biz_type.certificate_ends_at = identity.ends_at if identity else None
+    identity = _read(certificate, private_key) if certificate or private_key else _Identity()
+    biz_type.client_certificate = identity.pem
+    biz_type.certificate_subject = identity.subject
+    biz_type.certificate_ends_at = identity.ends_at
     changed = ["client_certificate_sealed", "certificate_subject", "certificate_ends_at"]
     verbs.edit(biz_type, changed, by=by)
 
