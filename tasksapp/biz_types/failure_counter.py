@@ -106,15 +106,19 @@ def _row_of(biz_type: BizType) -> BizType | None:
     return BizType.objects.using(biz_type._state.db).filter(pk=biz_type.pk).first()
 
 
+def _key_and_host(lane: TimerLane, biz_type: BizType, *, of_token: bool) -> tuple[str, str]:
+    """The key of the breaker of its token server or of its receiver, and the host that the key's value names."""
+    keys = lane.keys.queue(biz_type.queue)
+    return (keys.token_breaker, token_host(biz_type)) if of_token else (keys.breaker, callback_host(biz_type))
+
+
 def _open(lane: TimerLane, biz_type: BizType, *, now_ms: int, no_token: str = "") -> None:
     pause_ms = int(options().breaker_seconds * 1000)
     breaker = Breaker(open_until_ms=now_ms + pause_ms)
 
     def act() -> bool:
-        keys, whose = lane.keys.queue(biz_type.queue), callback_host(biz_type)
-        key = keys.token_breaker if no_token else keys.breaker
-        if no_token:
-            whose = f"{token_host(biz_type)} {no_token.removeprefix(LACK)}"
+        key, host = _key_and_host(lane, biz_type, of_token=bool(no_token))
+        whose = f"{host} {no_token.removeprefix(LACK)}" if no_token else host
         lane.client.set(key, f"open:{breaker.open_until_ms}:{whose}", px=pause_ms * FORGET_PAUSES)
         bring_gates([biz_type], now=moment(now_ms), lanes=brisk_lane)
         return True
@@ -126,9 +130,8 @@ def _open(lane: TimerLane, biz_type: BizType, *, now_ms: int, no_token: str = ""
 
 def _heal(lane: TimerLane, biz_type: BizType, *, now_ms: int, of_token: bool = False) -> None:
     def act() -> bool:
-        keys, host = lane.keys.queue(biz_type.queue), callback_host(biz_type)
-        key = keys.token_breaker if of_token else keys.breaker
-        lane.client.set(key, f"healed:{now_ms}:{token_host(biz_type) if of_token else host}", px=HEALED_MS)
+        key, host = _key_and_host(lane, biz_type, of_token=of_token)
+        lane.client.set(key, f"healed:{now_ms}:{host}", px=HEALED_MS)
         current = _row_of(biz_type)
         bring_gates([current] if current else [], now=moment(now_ms), lanes=brisk_lane)
         return True
