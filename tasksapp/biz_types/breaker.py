@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import redis
 
 from delayhub.engine import Gate, TimerLane
+from delayhub.engine.entry import text
 from tasksapp.models import BizType
 
 
@@ -104,7 +105,7 @@ def _parse(value: bytes | str | None, host: str) -> Breaker:
     """The breaker that a key holds; a closed one where it is of another host than the biz type has now."""
     if value is None:
         return CLOSED
-    kind, at, rest = (value if isinstance(value, str) else value.decode()).split(":", 2)
+    kind, at, rest = text(value).split(":", 2)
     of, _, no_token = rest.partition(" ")
     if of != host:
         return CLOSED

@@ -10,6 +10,7 @@ from typing import TypeVar
 import redis
 
 from delayhub.clock import Clock
+from delayhub.engine.entry import text
 from delayhub.engine.keys import QueueKeys
 from delayhub.errors import OptionError
 from tasksapp.delivery.access_token import AccessToken, Grant, NoToken
@@ -43,7 +44,7 @@ class RedisTokenShare:
         if not isinstance(sealed, bytes | str):
             return None
         try:
-            found = json.loads(open_sealed(sealed if isinstance(sealed, str) else sealed.decode()))
+            found = json.loads(open_sealed(text(sealed)))
         except SecretUnreadable:
             return None  # of a process that has other keys already, or still
         if found.pop("digest") != grant.digest:
@@ -62,14 +63,13 @@ class RedisTokenShare:
     def leave(self, grant: Grant, found: AccessToken | NoToken | None) -> None:
         """Leaves it until its end, and frees the lock."""
 
-        def put() -> bool:
+        def put() -> None:
             keys = _keys(grant)
             with patient_lane(grant.lane).client.pipeline(transaction=False) as pipeline:
                 if found is not None:
                     pipeline.set(keys.access_token, self._sealed(grant, found), px=self._life_ms(found))
                 pipeline.delete(keys.token_lock)
                 pipeline.execute()
-            return True
 
         self._tried(put)
 
