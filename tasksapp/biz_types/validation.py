@@ -116,15 +116,16 @@ def _about_one_live(biz_type: BizType) -> dict[str, str]:
 
 
 def _about_follow_ups(biz_type: BizType) -> dict[str, str]:
+    using = biz_type._state.db or router.db_for_read(BizType)
     found: dict[str, str] = {}
     for name in FOLLOW_UPS:
         code = getattr(biz_type, name)
         if code and not is_code(code):
             found[name] = _("This must be the code of a biz type of the same tenant.")
-    if not found and (way := follow_up_loop(biz_type, using=biz_type._state.db or router.db_for_read(BizType))):
+    if not found and (way := follow_up_loop(biz_type, using=using)):
         field = next(name for name in FOLLOW_UPS if getattr(biz_type, name) == way[1])
         found[field] = _("These follow-ups lead back to where they begin: %(way)s.") % {"way": " → ".join(way)}
-    return found or plain_follow_ups(biz_type, using=biz_type._state.db or router.db_for_read(BizType))
+    return found or plain_follow_ups(biz_type, using=using)
 
 
 def secret_complaint(secret: str) -> str | None:
