@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
@@ -12,14 +12,13 @@ from uuid import UUID
 from django.db import connections, router, transaction
 from django.utils import timezone
 
-from delayhub.telemetry.tracing import is_on
+from delayhub.telemetry.tracing import creation_span, is_on
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.biz_types.visible import reach_of
 from tasksapp.jobs.called_off import cancel_resolved
 from tasksapp.jobs.requests import Accepted, JobRequest, Rejected, checked
 from tasksapp.jobs.resolved import without_resolved
-from tasksapp.jobs.traced_creation import traced
 from tasksapp.jobs.verbs import follow_on_commit
 from tasksapp.jobs.writing import Batch, Created, Writing
 from tasksapp.models import Job
@@ -101,7 +100,32 @@ def create_many(
         key_wait_seconds=key_wait_seconds,
         together=together,
     )
-    return traced(requests, written) if is_on() else written(requests)
+    return _traced(requests, written) if is_on() else written(requests)
+
+
+def _traced(requests: Sequence[JobRequest], write: Callable[[Sequence[JobRequest]], R]) -> R:
+    """What ``write`` gives back for the requests, with the span's trace context in each of them.
+
+    Where the callers' own contexts differ, each job keeps its caller's.
+
+    Args:
+        requests: what is asked for.
+        write: creates the jobs.
+    """
+    given = {request.traceparent for request in requests if isinstance(request.traceparent, str)}
+    codes = {request.biz_type for request in requests if isinstance(request.biz_type, str)}
+    code = next(iter(codes)) if len(codes) == 1 else ""
+    attributes: dict[str, str | int] = {"messaging.system": "delayhub", "messaging.operation.type": "create"}
+    if code:
+        attributes["messaging.destination.name"] = code
+    if len(requests) != 1:
+        attributes["messaging.batch.message_count"] = len(requests)
+    one = next(iter(given)) if len(given) == 1 else ""
+    with creation_span(f"create {code or 'jobs'}", traceparent=one, attributes=attributes) as span:
+        own, differ = span.traceparent, len(given) > 1
+        return write(
+            [request if differ and request.traceparent else replace(request, traceparent=own) for request in requests]
+        )
 
 
 def _create_many(
