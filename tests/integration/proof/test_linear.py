@@ -12,6 +12,7 @@ from proof.order.explaining import shortest_story
 from tests.property_sizes import examples
 
 
+@pytest.mark.nightly  # by day: test_verbs_races.py, test_called_off_races.py, tests/unit/proof/order
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_some_order_explains_each_history() -> None:
