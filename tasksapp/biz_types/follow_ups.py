@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from django.utils.translation import gettext as _
-
 from tasksapp.models import BizType
 
 #: A biz type's code, and the codes that follow it.
@@ -26,20 +24,6 @@ def follow_up_loop(biz_type: BizType, *, using: str) -> list[str]:
     graph = {code: _following(*codes) for code, *codes in others.values_list("code", *FOLLOW_UPS)}
     graph[biz_type.code] = _following(*own)
     return way_back(graph, biz_type.code)
-
-
-def plain_follow_ups(biz_type: BizType, *, using: str) -> dict[str, str]:
-    """By field, a sentence where a follow-up of an encrypted biz type would be one of a biz type that is not.
-
-    The job itself is encrypted all the same; but who reads only the definitions would take it for plain.
-    """
-    named = {name: code for name in FOLLOW_UPS if (code := getattr(biz_type, name))} if biz_type.encrypted else {}
-    if not named:
-        return {}
-    others = BizType.objects.using(using).filter(tenant=biz_type.tenant_id, code__in=named.values(), encrypted=False)
-    plain = set(others.exclude(pk=biz_type.pk).values_list("code", flat=True))
-    text = _("%(code)s is not encrypted at rest: what follows from encrypted jobs must be.")
-    return {name: text % {"code": code} for name, code in named.items() if code in plain}
 
 
 def way_back(graph: Graph, code: str) -> list[str]:

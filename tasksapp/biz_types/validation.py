@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from delayhub.webhooks.signature import key_of
 from tasksapp.biz_types.allowed_tasks import attempts_complaint, queue_complaint, task_complaint
 from tasksapp.biz_types.certificate import bundle_complaint
-from tasksapp.biz_types.follow_ups import FOLLOW_UPS, follow_up_loop, plain_follow_ups
+from tasksapp.biz_types.follow_ups import FOLLOW_UPS, follow_up_loop
 from tasksapp.biz_types.masked_fields import pointer_complaint
 from tasksapp.biz_types.owner_webhook import owner_webhook
 from tasksapp.biz_types.token_request import origin_of, token_complaints
@@ -116,16 +116,15 @@ def _about_one_live(biz_type: BizType) -> dict[str, str]:
 
 
 def _about_follow_ups(biz_type: BizType) -> dict[str, str]:
-    using = biz_type._state.db or router.db_for_read(BizType)
     found: dict[str, str] = {}
     for name in FOLLOW_UPS:
         code = getattr(biz_type, name)
         if code and not is_code(code):
             found[name] = _("This must be the code of a biz type of the same tenant.")
-    if not found and (way := follow_up_loop(biz_type, using=using)):
+    if not found and (way := follow_up_loop(biz_type, using=biz_type._state.db or router.db_for_read(BizType))):
         field = next(name for name in FOLLOW_UPS if getattr(biz_type, name) == way[1])
         found[field] = _("These follow-ups lead back to where they begin: %(way)s.") % {"way": " → ".join(way)}
-    return found or plain_follow_ups(biz_type, using=using)
+    return found
 
 
 def secret_complaint(secret: str) -> str | None:

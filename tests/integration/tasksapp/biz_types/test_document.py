@@ -75,3 +75,17 @@ def test_credentials_do_not_follow_to_another_host(make_biz_type: MakeBizType) -
     stored.refresh_from_db()
     assert done.changes[0].after["auth_secret"] == "changed"
     assert stored.auth_secret == "new"
+
+
+def test_one_document_says_of_a_biz_type_and_of_what_follows_from_it_whether_they_are_encrypted(
+    make_biz_type: MakeBizType,
+) -> None:
+    stored = [make_biz_type("a", on_success="b"), make_biz_type("b")]
+    for marks in ((True, True), (True, False), (False, False)):
+        document = export_document(stored)
+        for entry, encrypted in zip(document["biz_types"], marks, strict=True):
+            entry["encrypted"] = encrypted
+
+        imported(document)
+
+        assert tuple(BizType.objects.order_by("code").values_list("encrypted", flat=True)) == marks

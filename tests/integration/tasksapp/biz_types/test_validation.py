@@ -7,7 +7,6 @@ import pytest
 from tasksapp import series
 from tasksapp.biz_types.validation import complaints
 from tasksapp.models import BizType
-from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db
 
@@ -24,15 +23,3 @@ def test_one_live_job_of_a_biz_id_is_not_chosen_where_series_have_a_biz_id(biz_t
     BizType.objects.update(one_live="any")
     series.change(row.pk, biz_id="")
     assert "one_live" not in complaints(biz_type)
-
-
-def test_what_follows_from_encrypted_jobs_is_encrypted_too(make_biz_type: MakeBizType) -> None:
-    told = make_biz_type("told")
-    biz_type = make_biz_type("order.close", on_dead="told", on_success="not.there.yet")
-    assert complaints(biz_type) == {}
-
-    biz_type.encrypted = True
-    assert "told is not encrypted" in complaints(biz_type)["on_dead"]
-    told.encrypted = True
-    told.save()
-    assert complaints(biz_type) == {}

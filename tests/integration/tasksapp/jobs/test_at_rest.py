@@ -86,7 +86,7 @@ def test_a_marked_text_is_nowhere_whatever_becomes_of_its_job(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     url, signed = receiver.url("/hook"), {"signing_secret": new_secret()}
-    make_biz_type("told", url=url)  # not encrypted, as after a race of two edits
+    make_biz_type("told", url=url)  # whose own jobs are not encrypted
     make_biz_type(
         "order.close", url=url, url_hosts=f"127.0.0.1:{receiver.port}", on_success="told", encrypted=True, **signed
     )
