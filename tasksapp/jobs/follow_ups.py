@@ -121,7 +121,7 @@ def make_follow_ups(ended: Sequence[EndedJob], *, using: str, now: datetime | No
 
 def _with_answers(ended: Sequence[EndedJob], *, now: datetime, using: str) -> list[EndedJob]:
     takers = [
-        Taker(job.id, job.biz_type.pk, job.biz_id, is_resolved=job.is_resolved)
+        Taker(job.id, job.biz_type.pk, job.biz_id, is_resolved=job.is_resolved, is_sealed=job.is_sealed)
         for job in ended
         if job.biz_type.on_resolved
     ]

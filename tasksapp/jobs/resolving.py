@@ -207,7 +207,7 @@ class _Resolving:
         name = (self._by or OWN_CODE).name
         if self._hearing:
             answer = Answer(self._outcome, self._body, now, name)
-            is_first = lay_answers(
+            is_first, self._since = lay_answers(
                 untils,
                 answer,
                 hearing=self._hearing,
@@ -225,9 +225,6 @@ class _Resolving:
         _record(
             Deed.RESOLVE, self._biz_types, self._biz_id, by=self._by, reason=self._reason, using=self._using, after=said
         )
-        if self._hearing:
-            laid = Tombstone.objects.using(self._using).filter(biz_type_id__in=untils, biz_id=self._biz_id)
-            self._since = dict(laid.values_list("biz_type_id", "at"))
 
     def finish(self, outcome: Resolution) -> None:
         """The second step cancels what is pending, the third one names what runs; the outcome tells of a failure.

@@ -19,6 +19,7 @@ from tasksapp.models import Job, Tombstone, Transition, error_class
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.job import FOLLOW_UP
 from tasksapp.models.sealable import stored
+from tasksapp.models.sealed_value import MARK, is_sealed
 from tasksapp.sql.tombstones import mark_first_tombstones
 
 
@@ -65,13 +66,14 @@ def _in_order(body: str) -> str:
 class Taker(NamedTuple):
     """A job that has ended, as far as an answer is concerned.
 
-    ``is_resolved``: whether it was called off, and did not end by itself.
+    ``is_resolved``: whether it was called off, and did not end by itself. ``is_sealed``: whether it is encrypted.
     """
 
     job_id: UUID
     biz_type_id: int
     biz_id: str
     is_resolved: bool
+    is_sealed: bool = False
 
 
 def lay_answers(
@@ -83,11 +85,12 @@ def lay_answers(
     biz_id: str,
     is_said: bool,
     using: str,
-) -> bool:
+) -> tuple[bool, dict[int, datetime]]:
     """Lays tombstones as ``lay_tombstones`` does, in the caller's transaction; those of some biz types hold an answer.
 
     What is answered again in the same words only holds for longer: neither the answer nor what follows from it is held
-    by that.
+    by that. An answer is encrypted where its biz type is, or a job that it may be for. Gives back whether one of the
+    tombstones was the first of its biz type, and by biz type from when on each holds follow-ups.
 
     Args:
         untils: by biz type, until when its tombstone holds at least.
@@ -101,6 +104,7 @@ def lay_answers(
     Raises AlreadyAnswered where another answer was there.
     """
     is_first = mark_first_tombstones(sorted(untils), using=using)
+    encrypted = encrypted | _asked_by_encrypted(hearing - encrypted, biz_id=biz_id, using=using)
     said = {"outcome": answer.outcome, "answer": answer.body, "by": answer.by, "answered_job": None}
     rows = [
         Tombstone(
@@ -131,6 +135,7 @@ def lay_answers(
     if others and is_said:
         raise AlreadyAnswered(biz_id, others[0].outcome, at=others[0].at, job_id=others[0].answered_job)
     is_repeated = bool(answered) and not others
+    since = {row.biz_type_id: row.at for row in there}
     for row in earlier:
         values: dict[str, Any] = {"until": max(row.until, untils[row.biz_type_id])}
         if row.biz_type_id in hearing - answered.keys():
@@ -140,7 +145,19 @@ def lay_answers(
             if row.biz_type_id not in hearing:
                 values["by"] = answer.by
         table.filter(pk=row.pk).update(**values)
-    return is_first
+        since[row.biz_type_id] = values.get("at", row.at)
+    return is_first, since
+
+
+def _asked_by_encrypted(biz_type_ids: set[int], *, biz_id: str, using: str) -> set[int]:
+    """Those of the biz types, none of which is encrypted, that have an encrypted job of the biz id all the same.
+
+    It was made before the mark was taken away, or follows from an encrypted one.
+    """
+    if not biz_type_ids:
+        return set()
+    rows = Job.objects.using(using).filter(biz_type_id__in=biz_type_ids, biz_id=biz_id, request__startswith=MARK)
+    return set(rows.values_list("biz_type_id", flat=True))
 
 
 def _is_asked_since(row: Tombstone, *, by: UUID | None = None, using: str) -> bool:
@@ -179,7 +196,11 @@ def take_answers(takers: Iterable[Taker], *, now: datetime, using: str) -> dict[
         # A tombstone that is over, and was not pruned yet, still holds jobs from before; but it means no younger one,
         # and none that follows from what was answered.
         if taker.is_resolved or (row.until > now and not _is_asked_since(row, by=taker.job_id, using=using)):
-            table.filter(pk=row.pk).update(answered_job=taker.job_id)
+            values: dict[str, Any] = {"answered_job": taker.job_id}
+            if taker.is_sealed and not is_sealed(stored(row, "answer")):
+                row.seal()  # it was given before the job was there
+                values["answer"] = stored(row, "answer")
+            table.filter(pk=row.pk).update(**values)
             taken[taker.job_id] = Answer.of(row)
     return taken
 

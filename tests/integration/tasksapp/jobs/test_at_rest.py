@@ -22,6 +22,7 @@ from django.utils import timezone
 from delayhub.webhooks.signature import new_secret
 from tasksapp import jobs, series
 from tasksapp.access.actors import Actor
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import KeyTaken
 from tasksapp.jobs import JobRequest, create_many
 from tasksapp.jobs.claimer import Claimer
@@ -172,6 +173,23 @@ def test_a_job_stays_as_it_was_made_when_the_mark_changes(
 
     assert places_of(SECRET, redis_client) == []
     assert Job.objects.get().body == json.dumps([SECRET])
+
+
+def test_an_answer_to_a_job_that_is_still_encrypted_is_encrypted_too(
+    make_biz_type: MakeBizType, redis_client: redis.Redis
+) -> None:
+    make_biz_type("told")
+    asked = make_biz_type("asked", encrypted=True, on_resolved="told")
+    jobs.create("asked", biz_id="42", delay=60)
+    BizType.objects.filter(pk=asked.pk).update(encrypted=False)
+    biz_type_cache.clear()
+
+    for _ in range(2):  # what is said once more is known again
+        jobs.resolve("asked", "42", outcome="approved", body={"card": SECRET})
+
+    assert places_of(SECRET, redis_client) == []
+    follows = Job.objects.get(biz_type__code="told")
+    assert json.loads(follows.body)[FOLLOWS]["answer"]["body"] == {"card": SECRET}
 
 
 def test_an_edit_encrypts_a_job_from_before_with_all_that_was_said(
