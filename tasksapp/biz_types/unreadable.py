@@ -6,6 +6,8 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from tasksapp.biz_types import verbs
@@ -22,11 +24,17 @@ REASON = "no key of ENCRYPTION_KEYS opens what its jobs carry, or its secrets: b
 
 def hold(biz_types: Iterable[BizType], *, using: str) -> None:
     """Pauses each for a while, unless it is paused already."""
+    rows = BizType.objects.using(using)
     for number in sorted({biz_type.pk for biz_type in biz_types}):
-        row = BizType.objects.using(using).select_related("tenant").filter(pk=number).first()
-        if row is not None and not row.is_paused:
+        now = timezone.now()
+        with transaction.atomic(using=using):
+            # By a statement that waits for a person who pauses it at this moment, and leaves it then as they want it.
+            free = rows.filter(Q(paused_until=None) | Q(paused_until__lte=now), pk=number)
+            if not free.update(pause_reason=REASON):
+                continue
+            row = rows.select_related("tenant").get(pk=number)
             logger.error("%s is held: %s", row.label, REASON, extra={"action": "hold", "biz_type": row.code})
-            verbs.pause(row, until=timezone.now() + HOLD, reason=REASON)
+            verbs.pause(row, until=now + HOLD, reason=REASON)
 
 
 def is_held(biz_type: BizType, *, now: datetime) -> bool:

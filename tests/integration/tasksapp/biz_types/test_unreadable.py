@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from celery import Celery
 from cryptography.fernet import Fernet
+from django.db import connection, transaction
 from django.utils import timezone
 
 from tasksapp import jobs, series
@@ -20,7 +22,7 @@ from tasksapp.biz_types.unreadable import LATELY, REASON, hold, is_held
 from tasksapp.errors import AlreadyAnswered
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.follow_ups import FOLLOWS
-from tasksapp.models import AlertKind, BizType, Job, Status
+from tasksapp.models import UNTIL_RESUMED, AlertKind, BizType, Job, Status
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.sealable import UNREADABLE
 from tasksapp.pulling.puller import Puller
@@ -29,8 +31,10 @@ from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.task_runner import TaskRunner
 from tests.fixture_types import Fire, MakeBizType
+from tests.integration.tasksapp.at_once import at_once
 from tests.integration.tasksapp.receiver import Receiver
 from tests.integration.tasksapp.stored_jobs import due
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,6 +48,13 @@ def _with_key(settings: Any) -> None:
 
 def use(settings: Any, *keys: str) -> None:
     settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": [*keys]}
+
+
+def is_waited_for() -> bool:
+    """Whether another connection waits for what this one has locked."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
 
 
 def waits(job_id: Any) -> bool:
@@ -125,6 +136,27 @@ def test_a_pause_of_a_person_stays_as_it_is(make_biz_type: MakeBizType) -> None:
     biz_type.refresh_from_db()
     assert (biz_type.paused_until, biz_type.pause_reason) == (until, "closed today")
     assert not is_held(biz_type, now=timezone.now())
+
+
+@pytest.mark.postgresql_only
+def test_a_pause_that_a_person_makes_at_the_same_moment_stays_too(make_biz_type: MakeBizType) -> None:
+    biz_type = make_biz_type("order.close")
+    is_paused = threading.Event()
+
+    def pause() -> None:
+        with transaction.atomic():
+            verbs.pause(BizType.objects.get(), by=Actor("ada"), reason="closed today")
+            is_paused.set()
+            wait_until(is_waited_for)
+
+    def hold_it() -> None:
+        assert is_paused.wait(30)
+        hold([biz_type], using="default")
+
+    at_once(pause, hold_it)
+
+    biz_type.refresh_from_db()
+    assert (biz_type.paused_until, biz_type.paused_by, biz_type.pause_reason) == (UNTIL_RESUMED, "ada", "closed today")
 
 
 def test_what_follows_is_made_without_the_body(make_biz_type: MakeBizType, settings: Any) -> None:
