@@ -129,10 +129,19 @@ class QuotaUsedUp(JobError):
 class KeyTaken(JobError):
     """An earlier request, which asked for something else, had the same idempotency key; it made the job ``job_id``."""
 
-    def __init__(self, key: str, job_id: UUID) -> None:
-        super().__init__(f"the idempotency key {key!r} belongs to another request, which made job {job_id}")
+    def __init__(self, key: str, job_id: UUID, *, is_known: bool = True) -> None:
+        """``is_known``: whether it is known what the earlier request asked for; else it may have been this one."""
+        said = f"the idempotency key {key!r} belongs to another request, which made job {job_id}"
+        if not is_known:
+            said = (
+                f"the idempotency key {key!r} came with an earlier request, which made job {job_id}; whether that was"
+                " this one cannot be told, since the key of ENCRYPTION_KEYS that its hash was made with is not here:"
+                " look at that job, and if it is not yours, give another idempotency key"
+            )
+        super().__init__(said)
         self.key = key
         self.job_id = job_id
+        self.is_known = is_known
 
 
 class KeyInUse(JobError):

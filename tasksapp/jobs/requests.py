@@ -164,18 +164,27 @@ class Accepted(NamedTuple):
         return self.biz_type.encrypted or self.request.is_secret
 
     def request_hash(self) -> str:
-        """What the caller asked for is known by again: a SHA-256, or where the job is encrypted a MAC."""
-        return self._mac() if self.is_sealed else hashlib.sha256(self._asked()).hexdigest()
+        """What the caller asked for is known by again: a SHA-256, or a MAC where a body may have secrets.
 
-    def is_of(self, request_hash: str) -> bool:
-        """Whether an earlier request that is known by that asked for the same; its key may have been replaced since."""
+        Those could be found by trying what they may be.
+        """
+        has_secrets = self.is_sealed or self.biz_type.masked_fields
+        return self._mac() if has_secrets else hashlib.sha256(self._asked()).hexdigest()
+
+    def is_of(self, request_hash: str) -> bool | None:
+        """Whether an earlier request that is known by that asked for the same. None: its key is not here, nobody knows.
+
+        That key may be another one than the newest, such as that of the site where the tenant was.
+        """
         if is_sealed(request_hash):
-            return self._mac(key_id_of(request_hash)) == request_hash
+            mac = self._mac(key_id_of(request_hash))
+            return mac == request_hash if mac else None
         return hashlib.sha256(self._asked()).hexdigest() == request_hash
 
     def _mac(self, key_id: str | None = None) -> str:
         """A MAC of it by that key, or by the newest; '' where that key is not there."""
-        text = f"{self.biz_type.tenant_id}/{self.row.biz_type_id}/".encode() + self._asked()
+        # Codes and no ids, which are others where the tenant is moved to.
+        text = f"{self.biz_type.tenant.code}/{self.biz_type.code}/{self.key}/".encode() + self._asked()
         return mac_of(text, key_id=key_id) or ""
 
     def _asked(self) -> bytes:

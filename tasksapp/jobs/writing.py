@@ -140,7 +140,8 @@ class Writing:
         own = request.row.id
         earlier = self.earlier.get(own)
         if isinstance(earlier, KeyTaken):
-            return Rejected(KeyTaken(earlier.key, self.became.get(earlier.job_id, earlier.job_id)))
+            job_id = self.became.get(earlier.job_id, earlier.job_id)
+            return Rejected(KeyTaken(earlier.key, job_id, is_known=earlier.is_known))
         if own in self.refused:
             return Rejected(self.refused[own])
         job_id = earlier or own
@@ -287,8 +288,9 @@ class Writing:
                 continue
             holder = holders[request.row.biz_type_id, request.key]
             known = holder.request_hash
-            if known != hashes[request.row.id] and not request.is_of(known):
-                self.earlier[request.row.id] = KeyTaken(request.key, holder.job_id)
+            is_same = known == hashes[request.row.id] or request.is_of(known)
+            if not is_same:
+                self.earlier[request.row.id] = KeyTaken(request.key, holder.job_id, is_known=is_same is not None)
             elif holder.job_id != request.row.id:
                 self.earlier[request.row.id] = holder.job_id
 

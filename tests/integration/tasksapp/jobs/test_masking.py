@@ -15,9 +15,12 @@ from django.utils import timezone
 from delayhub.testing import run_due_jobs
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
-from tasksapp.errors import InvalidJob
+from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.errors import InvalidJob, KeyTaken
 from tasksapp.jobs.masking import as_shown
 from tasksapp.models import Attempt, AuditEntry, BizType, Job, Status
+from tasksapp.models.job_keys import IdempotencyKey
+from tasksapp.models.sealed_value import is_sealed
 from tasksapp.testing import WithoutTimers
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver, echo
@@ -224,3 +227,22 @@ def test_what_an_exception_does_not_say_but_has_is_masked_too(make_biz_type: Mak
         call_run_task(job_id, "tests.masked.silent")
 
     assert card not in repr(failed.value)
+
+
+def test_the_hash_of_a_request_with_masked_fields_tells_nobody_their_values(make_biz_type: MakeBizType) -> None:
+    make_biz_type("order.close")
+
+    def create(key: str, pin: int) -> Any:
+        return jobs.create("order.close", delay=60, idempotency_key=key, body={"pin": pin}).job_id
+
+    before = create("before", 1234)
+    BizType.objects.update(masked_fields=["/pin"])
+    biz_type_cache.clear()
+    since = create("since", 1234)
+
+    hashes = dict(IdempotencyKey.objects.values_list("key", "request_hash"))
+    assert [name for name, kept in hashes.items() if is_sealed(kept)] == ["since"]
+    assert (create("before", 1234), create("since", 1234)) == (before, since)
+    for key in hashes:
+        with pytest.raises(KeyTaken, match="another request"):
+            create(key, 1235)

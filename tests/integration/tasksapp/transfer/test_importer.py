@@ -18,7 +18,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.access.keys import find_key, issue_key
 from tasksapp.biz_types.flow_keys import pause_key
 from tasksapp.delivery.own_request import read_own_request
-from tasksapp.errors import InvalidExport
+from tasksapp.errors import InvalidExport, KeyTaken
 from tasksapp.models import ApiKey, AuditEntry, BizType, Job, PausedKey, Series, Status, Tenant, Tombstone
 from tasksapp.models.encrypted_text import open_sealed
 from tasksapp.models.job_keys import IdempotencyKey
@@ -367,3 +367,25 @@ def test_what_is_encrypted_at_rest_is_so_in_the_export_and_there(
     fire()
     assert sorted(received.body for received in receiver.received) == [b'"secret-0042"', b"secret-0042"]
     assert receiver.received[0].headers.get("Authorization", receiver.received[1].headers.get("Authorization"))
+
+
+def test_a_request_that_is_repeated_there_is_known_by_the_key_that_its_hash_was_made_with(
+    acme: Tenant, make_biz_type: MakeBizType, another_site: Callable[[], None], settings: Any
+) -> None:
+    make_biz_type("card.charge", tenant=acme, encrypted=True)
+
+    def create(body: Any) -> Any:
+        return jobs.create("card.charge", tenant="acme", delay=60, idempotency_key="once", body=body).job_id
+
+    first = create({"pin": 1234})
+    text = exported(acme)
+    another_site()
+    make_biz_type("order.close", tenant=Tenant.objects.create(code="other"))
+    take_in(text)
+
+    with pytest.raises(KeyTaken, match="cannot be told"):
+        create({"pin": 1234})
+    settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": [THERE, HERE]}
+    assert create({"pin": 1234}) == first
+    with pytest.raises(KeyTaken, match="another request"):
+        create({"pin": 1235})
