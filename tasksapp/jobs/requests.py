@@ -34,12 +34,13 @@ from tasksapp.jobs.validation import (
     due_time,
     rules_of,
 )
-from tasksapp.models import BizType, NewJob
+from tasksapp.models import BizType, Job, NewJob, Status
 from tasksapp.models.api_key import MOVING
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.models.job_keys import IdempotencyKey
 from tasksapp.models.sealed_value import is_sealed, key_id_of, mac_of
+from tasksapp.sql.keep_last import waiting_key
 
 #: Why some faces have no field of that kind.
 _CALL: Mapping[Face, str] = {Face.TASK: "the call of the task has its arguments, in the place of a body"}
@@ -250,23 +251,47 @@ def checked(
         except InvalidJob as error:
             outcomes.append(Rejected(error))
     if full is not None:
-        earlier = _keys_of_earlier(outcomes, now=now, using=using)
+        accepted = [one for one in outcomes if isinstance(one, Accepted)]
+        makes_none = _repeating(accepted, now=now, using=using) | _replacing(accepted, using=using)
         outcomes = [
-            one if isinstance(one, Rejected) or (one.row.biz_type_id, one.key) in earlier else Rejected(full)
-            for one in outcomes
+            one if isinstance(one, Rejected) or one.row.id in makes_none else Rejected(full) for one in outcomes
         ]
     return Checked(outcomes, _admit(outcomes) if is_limited else ())
 
 
-def _keys_of_earlier(
-    outcomes: Sequence[Accepted | Rejected], *, now: datetime, using: str
-) -> set[tuple[int, str | None]]:
-    """By biz type, the idempotency keys that earlier requests had: who repeats one makes no job."""
-    keyed = [one for one in outcomes if isinstance(one, Accepted) and one.key is not None]
+def _repeating(accepted: Sequence[Accepted], *, now: datetime, using: str) -> set[UUID]:
+    """The rows of requests whose idempotency key an earlier one had: who repeats one makes no job."""
+    keyed = [one for one in accepted if one.key is not None]
     if not keyed:
         return set()
     rows = IdempotencyKey.objects.using(using).filter(expires_at__gt=now, key__in={one.key for one in keyed})
-    return set(rows.filter(biz_type_id__in={one.row.biz_type_id for one in keyed}).values_list("biz_type_id", "key"))
+    rows = rows.filter(biz_type_id__in={one.row.biz_type_id for one in keyed})
+    earlier = set(rows.values_list("biz_type_id", "key"))
+    return {one.row.id for one in keyed if (one.row.biz_type_id, one.key) in earlier}
+
+
+def _replacing(accepted: Sequence[Accepted], *, using: str) -> set[UUID]:
+    """The rows of requests that take the place of a job that waits, or are answered with the one that is live."""
+    found: set[UUID] = set()
+    for column in ("debounce_key", "live_key"):
+        keys = {one.row.id: (one.row.biz_type_id, key) for one in accepted if (key := _held_key(one, column))}
+        if not keys:
+            continue
+        numbers, names = ({key[part] for key in keys.values()} for part in (0, 1))
+        rows = Job.objects.using(using).filter(**{"biz_type_id__in": numbers, f"{column}__in": names})
+        held = set(rows.filter(status=Status.PENDING).values_list("biz_type_id", column))
+        found |= {row_id for row_id, key in keys.items() if key in held}
+    return found
+
+
+def _held_key(request: Accepted, column: str) -> str:
+    """By what a job that the request replaces is found; '' where it replaces none."""
+    if column == "debounce_key":
+        return request.row.debounce_key
+    biz_id, one_live = request.row.biz_id, request.biz_type.one_live
+    if one_live == BizType.OneLive.LAST and biz_id:
+        return waiting_key(biz_id)
+    return biz_id if one_live != BizType.OneLive.ANY else ""
 
 
 def _accepted(

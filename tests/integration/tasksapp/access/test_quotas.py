@@ -162,6 +162,27 @@ def test_who_repeats_a_request_is_told_of_its_job_however_full_the_tenant_is(biz
     assert Job.objects.count() == 1
 
 
+def test_what_takes_the_place_of_a_job_that_waits_needs_none_of_its_own(
+    biz_type: BizType, make_biz_type: MakeBizType
+) -> None:
+    make_biz_type("order.once", one_live="replace")
+    make_biz_type("order.last", one_live="last")
+    debounced = jobs.create("order.close", delay=60, debounce_key="d").job_id
+    once, last = (jobs.create(code, delay=60, biz_id="42").job_id for code in ("order.once", "order.last"))
+    allow(pending_jobs=3)
+    count()
+
+    again = jobs.create("order.close", delay=90, debounce_key="d", body=2)
+
+    assert (again.job_id, again.replaced) == (debounced, True)
+    assert jobs.create("order.once", delay=90, biz_id="42").job_id == once
+    assert jobs.create("order.last", delay=90, biz_id="42").job_id == last
+    Job.objects.filter(id=debounced).delete()
+    for fields in ({"debounce_key": "d"}, {"debounce_key": "e"}, {"biz_id": "42"}):
+        with pytest.raises(QuotaUsedUp):
+            jobs.create("order.close", delay=60, **fields)
+
+
 def test_what_follows_a_job_is_made_all_the_same(make_biz_type: MakeBizType, receiver: Receiver, fire: Fire) -> None:
     make_biz_type("order.close", url=receiver.url(), on_success="order.told")
     make_biz_type("order.told")
