@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from datetime import datetime
 from typing import Any, TypeVar
@@ -46,6 +46,27 @@ def as_shown(row: Row, biz_type: BizType | None = None) -> Row:
     shown.body = masks.shown(row.body) if row.raw is None else _NO_FIELDS
     shown.raw = None
     return shown
+
+
+def answer_as_shown(answer: str, *, job: Job, following: Iterable[BizType]) -> str:
+    """What a job was answered, as people see it: without what any of its biz types masks, or the job's body has masked.
+
+    Args:
+        answer: the answer's body, JSON.
+        job: the job, with its biz type.
+        following: the biz types whose jobs may follow; these have the answer in their bodies.
+    """
+    masks = _masks_of(job, job.biz_type)
+    shown = answer if masks is None else masks.shown(answer)
+    for to in following:
+        for name in ("answer", "late_answer") if to.masked_fields else ():
+            begin, end = f'{{"follows":{{"{name}":{{"body":', "}}}"
+            whole = Masks(to, made_at=_made_at(job.id)).shown(f"{begin}{shown}{end}")
+            is_shown = whole.startswith(begin) and whole.endswith(end)
+            shown = whole[len(begin) : -len(end)] if is_shown else _NO_FIELDS
+    if masks is None:
+        return shown
+    return masks.hiding(job.body)(shown) if job.raw is None else _NO_FIELDS
 
 
 def for_audit(row: Job | Series, values: Mapping[str, Any]) -> dict[str, Any]:

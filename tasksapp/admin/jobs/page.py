@@ -20,13 +20,16 @@ from tasksapp.admin.frame.own_request import own_request_facts
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.admin.jobs.sentence import job_sentence
 from tasksapp.admin.jobs.timeline import read_timeline
+from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.biz_types.follow_ups import FOLLOW_UPS
 from tasksapp.biz_types.holds import holds, key_hold
+from tasksapp.jobs.masking import answer_as_shown
 from tasksapp.jobs.requests import fields_on
 from tasksapp.jobs.timer_look import timer_state
 from tasksapp.jobs.validation import Face
 from tasksapp.jobs.verb_words import FOR_GOOD, VERB_WORDS
 from tasksapp.jobs.verbs import Verb
-from tasksapp.models import LIVE, BizType, Job, NewJob, Series, Status, Tombstone, error_class
+from tasksapp.models import DEFAULT_TENANT, LIVE, BizType, Job, NewJob, Series, Status, Tombstone, error_class
 from tasksapp.stats.counts import bounded_count
 
 #: Fields that callers give which are no facts of their own: the head, the time, the body and the attempts show them.
@@ -84,7 +87,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "siblings": siblings.newest,
         "others": siblings.others,
         "resolved": resolved,
-        "answer": masked_body(request, answer) if answer != "null" else "",
+        "answer": masked_body(request, _shown_answer(job, answer)) if answer != "null" else "",
         "answer_is_late": job.status in (Status.RUNNING, Status.SUCCEEDED, Status.DEAD, Status.DROPPED),
         "lift_url": address("tasksapp_job_lift", job.id, site=site)
         if resolved and not _took_answer(job, resolved) and may(request.user, "redrive")
@@ -154,6 +157,14 @@ def _attempts(job: Job) -> str:
     if job.redrives:
         return _("%(used)d of %(most)d used since its last redrive; %(all)d in all, %(redrives)d redrives") % values
     return _("%(used)d of %(most)d used") % values
+
+
+def _shown_answer(job: Job, answer: str) -> str:
+    """The answer with the masks of its biz type, and of those whose jobs may follow."""
+    codes = {code for name in FOLLOW_UPS if (code := getattr(job.biz_type, name))}
+    tenant_id = job.biz_type.tenant_id or DEFAULT_TENANT
+    following = biz_type_cache.find(codes, tenant_id=tenant_id, using=job._state.db or "default")
+    return answer_as_shown(answer, job=job, following=following.values())
 
 
 def _before(request: HttpRequest) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -72,6 +74,22 @@ def test_a_person_answers_what_waits_for_an_answer(
     assert "was answered with" in other
     assert Tombstone.objects.get().outcome == "approved"
     assert ["<bdi>approved</bdi>" in shown, "&quot;ada&quot;" in shown] == [True, True]
+
+
+def test_an_answer_is_shown_with_the_masks_of_its_biz_types_and_of_the_jobs_own_values(
+    person: Client, biz_type: BizType, make_biz_type: MakeBizType
+) -> None:
+    make_biz_type("order.answered", masked_fields=["/follows/answer/body/pin"])
+    BizType.objects.filter(pk=biz_type.pk).update(on_resolved="order.answered", masked_fields=["/card", "/note"])
+    job = store_job(BizType.objects.get(pk=biz_type.pk), biz_id="order-7", body='{"card": "4111-0042-ada"}')
+    said = {"pin": "pin-8642", "note": "hush-hush", "by": "card 4111-0042-ada of eva"}
+
+    person.post(url("resolve", job), {"biz_type": [biz_type.pk], "outcome": "approved", "body": json.dumps(said)})
+    shown = person.get(url("change", job)).content.decode()
+
+    assert "of eva" in shown
+    assert [text in shown for text in ("pin-8642", "hush-hush", "4111-0042-ada")] == [False] * 3
+    assert json.loads(Tombstone.objects.get().answer) == said
 
 
 def test_what_followed_after_a_resolve_is_not_shown_as_resolved(person: Client, biz_type: BizType) -> None:
