@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import connections, transaction
@@ -15,6 +15,8 @@ from tasksapp.models import BizType, Job, Tombstone, Transition, error_class
 from tasksapp.models.job import FOLLOW_UP
 from tasksapp.models.job_keys import Keyed
 from tasksapp.sql.read_values import read_uuid
+
+K = TypeVar("K", bound=Keyed)
 
 #: Why a job does not fire.
 REASON = "resolved"
@@ -86,15 +88,15 @@ def lift_tombstones(biz_type_ids: Iterable[int], *, biz_id: str, using: str) -> 
 
 def resolved_ids(jobs: Iterable[Keyed], *, using: str) -> set[UUID]:
     """Those of the jobs that have a tombstone."""
-    return {job.id for job, _ in _held(jobs, using=using)}
+    return {job.id for job, _ in held_jobs(jobs, using=using)}
 
 
 def answered_ids(jobs: Iterable[Keyed], *, using: str) -> set[UUID]:
     """Those of the jobs that have a tombstone with an answer."""
-    return {job.id for job, tombstone in _held(jobs, using=using) if tombstone.outcome}
+    return {job.id for job, tombstone in held_jobs(jobs, using=using) if tombstone.outcome}
 
 
-def _held(jobs: Iterable[Keyed], *, using: str) -> list[tuple[Keyed, Tombstone]]:
+def held_jobs(jobs: Iterable[K], *, using: str) -> list[tuple[K, Tombstone]]:
     """Those of the jobs that have a tombstone, with it."""
     named = [job for job in jobs if job.biz_id]
     keys = {(job.biz_type_id, job.biz_id) for job in named}

@@ -20,7 +20,7 @@ from django.db.models import F
 from tasksapp.models import Attempt, Job, Operation, Transition, error_class
 from tasksapp.sql.driver.prepared import StatementByIds
 from tasksapp.sql.finished import Finished, Tried
-from tasksapp.sql.tombstones import HOLDS, REASON, answered_ids, called_off, resolved_ids
+from tasksapp.sql.tombstones import HOLDS, REASON, called_off, held_jobs
 
 #: All transitions of a finished job start from running; those that end in pending leave it without an end.
 _RUNNING, _PENDING = Transition.RETRY.source, Transition.RETRY.target
@@ -46,8 +46,8 @@ _WRITE = StatementByIds(
     f"""
 WITH outcome AS MATERIALIZED (
     SELECT o.*, (o.status = '{_PENDING}' OR coalesce(o.hears, false)) AND coalesce((
-        SELECT o.status = '{_PENDING}' OR t.outcome <> '' FROM delayhub_job j JOIN delayhub_tombstone t ON {HOLDS}
-        WHERE j.id = o.id
+        SELECT CASE WHEN t.outcome = '' THEN o.status = '{_PENDING}' ELSE coalesce(o.hears, false) END
+        FROM delayhub_job j JOIN delayhub_tombstone t ON {HOLDS} WHERE j.id = o.id
     ), false) AS resolved
     FROM json_to_recordset(%(outcomes)s::json) AS o (
         id uuid, token bigint, status text, next_run_at timestamptz, counted int, system_errors int, last_error text,
@@ -97,7 +97,9 @@ def write_outcomes(
         now: when.
         worker: the name that attempts are logged with.
         using: the database.
-        hearing: those that an answer saves from being dead: whoever makes what follows knows that they wait for one.
+        hearing: those that an answer calls off, also where they would be dead: whoever makes what follows knows that
+            they wait for one. Others that have one, as their biz type waits for answers by now, are pending again where
+            they may be tried: the next claim knows of it.
     """
     if not outcomes:
         return set()
@@ -123,7 +125,7 @@ def _json(outcomes: Sequence[Finished], ids: Sequence[str], hearing: Set[UUID]) 
         if transition is not Transition.SUCCEED:
             row["system_errors"], row["failed"] = system_errors, int(outcome.has_failed)
             row["last_error"], row["error_class"] = last_error, error_class
-            if transition is Transition.GIVE_UP and own in hearing:
+            if own in hearing:
                 row["hears"] = True
         if next_run_at is not None:
             row["next_run_at"] = next_run_at.isoformat()
@@ -146,9 +148,12 @@ def _resolve_retries(ids: Sequence[UUID], *, now: datetime, using: str, hearing:
     """
     jobs = Job.objects.using(using)
     left = jobs.filter(id__in=ids, status__in=(_PENDING, _DEAD), biz_type__has_tombstones=True).defer("body", "raw")
-    pending = [job for job in left if job.status == _PENDING]
-    dead = [job for job in left if job.status == _DEAD and job.id in hearing]
-    gone = resolved_ids(pending, using=using) | answered_ids(dead, using=using)
+    asked = [job for job in left if job.status == _PENDING or job.id in hearing]
+    gone = {
+        job.id
+        for job, tombstone in held_jobs(asked, using=using)
+        if (job.id in hearing if tombstone.outcome else job.status == _PENDING)
+    }
     if gone:
         jobs.filter(id__in=gone).update(**called_off(now=now))
     return gone

@@ -14,11 +14,15 @@ from django.utils import timezone
 
 from delayhub.clock import SystemClock
 from tasksapp import jobs
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import AlreadyAnswered, KeyResolved
 from tasksapp.jobs import completion, resolving
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.models import BizType, Job, Status, Tombstone
+from tasksapp.models.sealable import stored
+from tasksapp.models.sealed_value import is_sealed
+from tasksapp.sql.answers import Taker, take_answers
 from tasksapp.timers.lanes import client
 from tasksapp.timers.redis_clock import RedisClock
 from tests.fixture_types import MakeBizType
@@ -175,6 +179,38 @@ def test_what_ran_before_its_biz_type_waited_for_answers_is_dead_and_has_the_fol
 
     assert Job.objects.get(id=job_id).status == Status.DEAD
     assert Job.objects.exclude(id=job_id).get().biz_type.code == "after.death"
+
+
+def test_one_that_ran_then_and_is_to_be_tried_again_is_answered_when_its_time_comes(ask: BizType) -> None:
+    BizType.objects.filter(code="ask").update(on_resolved="")
+    job_id = due("ask", biz_id="42")
+
+    def answer() -> None:
+        BizType.objects.filter(code="ask").update(on_resolved="after.answer")
+        biz_type_cache.clear()
+        assert jobs.resolve("ask", "42", outcome="approved").running == [job_id]
+
+    fail(job_id, meanwhile=answer)
+    assert Job.objects.get().status == Status.PENDING
+    Job.objects.update(next_run_at=timezone.now())
+    Claimer(clock=RedisClock(client), worker="w", using="default").claim_due([job_id], now_ms=0)
+
+    assert Job.objects.get(id=job_id).status == Status.CANCELLED
+    assert json.loads(follow_up().body)["follows"]["answer"]["outcome"] == "approved"
+
+
+def test_an_encrypted_job_that_takes_an_answer_from_before_it_encrypts_that(ask: BizType) -> None:
+    now = timezone.now()
+    jobs.resolve("ask", "42", outcome="approved", body={"pin": 1234})
+    assert stored(Tombstone.objects.get(), "answer") == '{"pin":1234}'
+
+    with transaction.atomic():
+        taker = Taker(UUID(int=1), ask.pk, "42", is_resolved=True, is_sealed=True)
+        taken = take_answers([taker], now=now, using="default")
+
+    assert json.loads(taken[taker.job_id].body) == {"pin": 1234}
+    assert is_sealed(stored(Tombstone.objects.get(), "answer"))
+    assert json.loads(Tombstone.objects.get().answer) == {"pin": 1234}
 
 
 @pytest.mark.parametrize("outcome", ["approved", "rejected"])
