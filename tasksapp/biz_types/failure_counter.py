@@ -44,7 +44,9 @@ class FailureCounter:
             return None
         return 0 if time.monotonic() < failed_at + options().breaker_seconds else 1
 
-    def record(self, biz_type: BizType, *, failed: int, succeeded: bool, now_ms: int, no_token: str = "") -> bool:
+    def record(
+        self, biz_type: BizType, *, failed: int, succeeded: bool, now_ms: int, no_token: str | None = None
+    ) -> bool:
         """Counts the outcomes of some callbacks; True where the breaker is open now.
 
         Args:
@@ -52,7 +54,8 @@ class FailureCounter:
             failed: callbacks that found the receiver down.
             succeeded: whether another callback found it up.
             now_ms: Redis' time.
-            no_token: why there is no access token for others; '' where there is one, or none is needed.
+            no_token: why there is no access token for others; '' where one of them had one. None: they want none, as
+                those do that have an ``Authorization`` of their own, and say nothing about the token server.
         """
         pair = biz_type.queue, callback_host(biz_type)
         if not failed and not self._in_a_row[pair] and not succeeded and not no_token:
@@ -61,7 +64,7 @@ class FailureCounter:
         breaker, of_token = _read(lane, biz_type)
         if no_token:
             return self._lack(biz_type, of_token, no_token, now_ms=now_ms)
-        if of_token.open_until_ms is not None and of_token.open_until_ms <= now_ms:
+        if no_token is not None and of_token.open_until_ms is not None and of_token.open_until_ms <= now_ms:
             _heal(lane, biz_type, now_ms=now_ms, of_token=True)
         if succeeded:
             self._in_a_row.pop(pair, None)

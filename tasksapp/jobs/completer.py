@@ -57,14 +57,14 @@ class Completion(NamedTuple):
         finished: what its row becomes.
         receiver_is_up: what the attempt says about the receiver, for the breaker; None where it says nothing.
         cancel_others: whether the other live jobs of its business key are cancelled.
-        no_token: why there is no access token for it; '' where that is not why it has ended.
+        no_token: why there is no access token for it; '' where its attempt had one, None where it wants none.
     """
 
     job: RunningJob
     finished: Finished
     receiver_is_up: bool | None = None
     cancel_others: bool = False
-    no_token: str = ""
+    no_token: str | None = None
 
     @property
     def runs_again(self) -> bool:
@@ -113,11 +113,14 @@ class Completion(NamedTuple):
     def may_hold_slot(self) -> bool:
         """Whether the job may count against a limit of jobs in flight."""
         # Not only where its biz type has a limit: an open breaker lets one callback at a time through. A callback that
-        # succeeds closes the breaker, and that limit ends.
+        # succeeds closes the breaker, and that limit ends; but that of tokens is closed by one that carries a token.
         biz_type = self.job.biz_type
         if biz_type.has_slots:
             return True
-        return self.finished.transition is not Transition.SUCCEED and biz_type.target == BizType.Target.HTTP
+        if biz_type.target != BizType.Target.HTTP:
+            return False
+        has_failed = self.finished.transition is not Transition.SUCCEED
+        return has_failed or (biz_type.asks_for_token and self.no_token is None)
 
 
 class Completer:
@@ -294,7 +297,8 @@ class Completer:
         for group in by_biz_type.values():
             biz_type = group[0].job.biz_type
             heard = Counter(completion.receiver_is_up for completion in group)
-            no_token = next((completion.no_token for completion in group if completion.no_token), "")
+            # Why there is none counts more than that there was one.
+            no_token = max((one.no_token for one in group if one.no_token is not None), default=None)
             now_ms = self._clock.now_ms()
             if self._failures.record(
                 biz_type, failed=heard[False], succeeded=heard[True] > 0, now_ms=now_ms, no_token=no_token
@@ -382,7 +386,7 @@ def _ended(completions: Sequence[Completion], *, now_ms: int) -> Iterator[Ended]
     """The attempts, as the numbers count them."""
     #: Jobs of one claim were claimed at one moment.
     claims: dict[tuple[int, int], int] = {}
-    for job, finished, _, _, _ in completions:
+    for job, finished, *_ in completions:
         tried = finished.tried
         if tried is not None:
             biz_type_id = job.row.biz_type_id

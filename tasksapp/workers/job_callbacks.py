@@ -128,8 +128,17 @@ def _completion(result: CallbackResult, *, now: datetime) -> Completion:
         _finished(job, result, now=now),
         None if is_silent else not result.receiver_is_down,
         isinstance(outcome, Delivered) and outcome.cancel_others,
-        outcome.reason if isinstance(outcome, Returned) and outcome.lacks_token else "",
+        _no_token(result),
     )
+
+
+def _no_token(result: CallbackResult) -> str | None:
+    """Why there is no access token; '' where one was sent, None where that is not known or wanted."""
+    if result.callback.target.grant is None:
+        return None
+    if isinstance(result.outcome, Returned):
+        return result.outcome.reason if result.outcome.lacks_token else None
+    return ""
 
 
 def _finished(job: RunningJob, result: CallbackResult, *, now: datetime) -> Finished:

@@ -139,6 +139,24 @@ def test_what_a_process_says_of_an_older_secret_holds_nothing(biz_type: BizType,
     assert lane.client.get(lane.keys.queue("shop").token_breaker) is None
 
 
+def test_a_job_with_an_authorization_of_its_own_neither_asks_for_a_token_nor_says_that_there_is_one(
+    biz_type: BizType, receiver: Receiver, server: Receiver, fire: Fire, lane: TimerLane
+) -> None:
+    create("shop")
+    fire()
+    create("shop", request={"headers": {"Authorization": "Bearer mine"}})
+    until_gate_opens(lane)
+
+    assert len(fire()) == 1
+
+    assert bearers(receiver) == ["mine"]
+    assert len(server.received) == 1
+    assert (open_breakers([biz_type]) or {})["shop"].no_token
+    # So the next one is the one that tries.
+    assert len(fire()) == 1
+    assert len(server.received) == 2
+
+
 def test_without_redis_a_process_tries_with_one_job_as_well(biz_type: BizType) -> None:
     failures = FailureCounter()
     with without_redis():
