@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types import verbs
+from tasksapp.biz_types.token_request import origin_of
 from tasksapp.delivery.client_tls import BadCertificate, ClientTls, made_context
 from tasksapp.models import BizType
 
@@ -64,6 +65,19 @@ def set_certificate(biz_type: BizType, *, certificate: str, private_key: str, by
     biz_type.certificate_ends_at = identity.ends_at
     changed = ["client_certificate_sealed", "certificate_subject", "certificate_ends_at"]
     verbs.edit(biz_type, changed, by=by)
+
+
+def certificate_complaint(before: BizType, after: BizType) -> str | None:
+    """Why the stored client certificate may not be shown by the edited biz type; None where it may be, or none is.
+
+    Who may edit a biz type could otherwise call, in its name, whoever else takes that certificate.
+    """
+    if not before.client_certificate_sealed or origin_of(before.url) == origin_of(after.url):
+        return None
+    return _(
+        "The address leads to another host, port or scheme, and the client certificate is for the one before: delete it"
+        " first, and set it again for this one."
+    )
 
 
 def bundle_complaint(bundle: str) -> str | None:

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types import verbs
+from tasksapp.biz_types.certificate import certificate_complaint
 from tasksapp.biz_types.definition import define
 from tasksapp.biz_types.validation import credentials_complaint, must_type_credentials
 from tasksapp.errors import CodeTaken, Fault, InvalidBizType
@@ -74,6 +75,8 @@ def prepare(biz_type: BizType, given: Mapping[str, Any], *, auth_secret: str) ->
     """Gives the biz type those values, without storing it; gives back what has changed by it. Raises InvalidBizType."""
     before = _copy(biz_type)
     changed = define(biz_type, given)
+    if complaint := certificate_complaint(before, biz_type):
+        raise InvalidBizType([Fault("url", "invalid", f"url: {complaint}")])
     concerns_credentials = auth_secret or not given.keys().isdisjoint({"auth", "url", "token_url"})
     if concerns_credentials and (complaint := credentials_complaint(before, biz_type, typed=auth_secret)):
         raise InvalidBizType([Fault("auth_secret", "invalid", f"auth_secret: {complaint}")])

@@ -16,6 +16,7 @@ from tasksapp.admin.biz_types.texts import HELP, LABELS, UNITS
 from tasksapp.admin.frame.fields import UnitInput, take_place
 from tasksapp.admin.frame.requests import row_number
 from tasksapp.admin.frame.stale_form import StaleForm
+from tasksapp.biz_types.certificate import certificate_complaint
 from tasksapp.biz_types.follow_ups import FOLLOW_UPS
 from tasksapp.biz_types.validation import complaints, credentials_complaint, must_type_credentials
 from tasksapp.jobs.retry_policy import RetryPolicy, RetrySchedule, schedule_of
@@ -169,6 +170,8 @@ class BizTypeForm(StaleForm):
 
     def _clean_credentials(self, candidate: BizType, *, typed: str) -> None:
         before: BizType = self.instance
+        if "url" in self.fields and (complaint := certificate_complaint(before, candidate)):
+            self.add_error("url", complaint)
         self.forgets_credentials = must_type_credentials(before, candidate) is not None
         complaint = credentials_complaint(before, candidate, typed=typed)
         if complaint is None:

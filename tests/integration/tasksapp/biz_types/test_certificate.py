@@ -8,9 +8,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tasksapp.biz_types.certificate import BadPem, bundle_complaint, set_certificate
+from tasksapp.biz_types.editing import change
 from tasksapp.biz_types.target import own_target, target_of
 from tasksapp.delivery.client_tls import ClientTls, context_of
 from tasksapp.delivery.own_request import OwnRequest
+from tasksapp.errors import InvalidBizType
 from tasksapp.models import BizType
 from tests.certificates import made
 
@@ -96,3 +98,14 @@ def test_a_job_that_leads_to_another_host_brings_neither_there(biz_type: BizType
 
     assert same.tls is target.tls is not None
     assert other.tls is None
+
+
+def test_a_certificate_is_for_the_host_that_it_was_set_for(biz_type: BizType) -> None:
+    set_certificate(biz_type, certificate=CLIENT.pem, private_key=CLIENT.key_pem)
+    change(BizType.objects.get(), {"url": f"{biz_type.url}/more"})
+
+    with pytest.raises(InvalidBizType, match="delete it first"):
+        change(BizType.objects.get(), {"url": "https://elsewhere.example/"})
+
+    set_certificate(BizType.objects.get(), certificate="", private_key="")
+    assert change(BizType.objects.get(), {"url": "https://elsewhere.example/"}) == {"url"}

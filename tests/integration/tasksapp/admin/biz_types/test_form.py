@@ -45,6 +45,17 @@ def test_another_host_takes_other_credentials(authorized: BizType) -> None:
     assert taken.save().auth_secret == "their-token"
 
 
+def test_another_host_is_not_shown_the_certificate(authorized: BizType) -> None:
+    authorized.client_certificate = "a key and a certificate"
+    authorized.save()
+
+    form = form_class(TARGET)(
+        {**DATA, "url": "https://other.example/", "auth_secret": "their-token"}, instance=authorized
+    )
+
+    assert "delete it first" in form.errors["url"][0]
+
+
 def test_a_task_in_place_of_the_callbacks_keeps_no_credentials_for_the_next_address(authorized: BizType) -> None:
     form = form_class(TARGET)({**DATA, "target": "celery", "url": "", "task_name": "a.b"}, instance=authorized)
 
