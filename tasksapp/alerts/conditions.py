@@ -6,12 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Sum
 
 from tasksapp.biz_types.breaker import Breaker, callback_host, token_host
 from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.biz_types.certificate import first_end
 from tasksapp.biz_types.holds import open_breakers
 from tasksapp.biz_types.unreadable import is_held
 from tasksapp.conf import options
@@ -33,7 +34,7 @@ _KINDS = frozenset({AlertKind.REDIS_AWAY, AlertKind.NOT_DELIVERING, AlertKind.LA
 FRESH = timedelta(seconds=60)
 #: A breaker was open for some failures already; deaths are final; counts are made every ten seconds.
 _AT_ONCE = timedelta()
-#: So long before its end a client certificate is told of; and once more when it has ended.
+#: So long before its end a certificate is told of; and once more when it has ended.
 CERTIFICATE_NOTICE = timedelta(days=14)
 #: Kinds of errors that one alert names.
 NAMED_ERRORS = 5
@@ -159,20 +160,38 @@ def _down(biz_type: BizType, breaker: Breaker) -> Condition:
 
 
 def _ending(every: Sequence[BizType], *, now: datetime, using: str) -> list[Condition]:
-    """Certificates that end soon or have ended, of biz types that show them to receivers."""
-    soon = {
-        each.pk
-        for each in every
-        if each.certificate_ends_at is not None and each.certificate_ends_at < now + CERTIFICATE_NOTICE
-        if each.enabled and each.target == BizType.Target.HTTP
-    }
-    found = []
+    """Certificates that end soon or have ended, of biz types that show them to receivers, or trust those by them."""
+    soon = {each.pk for each in every if any(end.at < now + CERTIFICATE_NOTICE for end in _ends_of(each))}
+    found: dict[tuple[int, AlertKind], Condition] = {}
     # As they are called now, as above.
     for biz_type in BizType.objects.using(using).select_related("tenant").filter(pk__in=soon) if soon else ():
-        ends_at = biz_type.certificate_ends_at or now
-        facts = {"biz_type": biz_type.label, "subject": biz_type.certificate_subject, "end": ends_at.isoformat()}
-        kind = AlertKind.CERTIFICATE_ENDS if now < ends_at else AlertKind.CERTIFICATE_OVER
-        found.append(Condition(kind=kind, biz_type_id=biz_type.pk, facts=facts, confirm=_AT_ONCE))
+        for end in sorted(_ends_of(biz_type)):
+            if end.at >= now + CERTIFICATE_NOTICE:
+                break
+            kind = AlertKind.CERTIFICATE_ENDS if now < end.at else AlertKind.CERTIFICATE_OVER
+            facts = {"biz_type": biz_type.label, "subject": end.subject, "end": end.at.isoformat(), "of": end.of}
+            condition = Condition(kind=kind, biz_type_id=biz_type.pk, facts=facts, confirm=_AT_ONCE)
+            found.setdefault((biz_type.pk, kind), condition)  # the first; when that is mended, the next is told
+    return list(found.values())
+
+
+class _End(NamedTuple):
+    """When a certificate ends, whom it names, and of what it is one: ``client``, or ``bundle``."""
+
+    at: datetime
+    subject: str
+    of: str
+
+
+def _ends_of(biz_type: BizType) -> list[_End]:
+    """When what callbacks of the biz type bring to TLS ends; empty for one that has none."""
+    if not biz_type.enabled or biz_type.target != BizType.Target.HTTP:
+        return []
+    found = []
+    if biz_type.certificate_ends_at is not None:
+        found.append(_End(biz_type.certificate_ends_at, biz_type.certificate_subject, "client"))
+    if biz_type.ca_bundle and (first := first_end(biz_type.ca_bundle)) is not None:
+        found.append(_End(*first, "bundle"))
     return found
 
 

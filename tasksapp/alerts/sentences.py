@@ -88,10 +88,7 @@ def sentence_of(kind: str, facts: Mapping[str, Any]) -> str:  # noqa: PLR0911  a
                 "job_id": facts.get("job_id", "?"),
             }
         case AlertKind.CERTIFICATE_ENDS | AlertKind.CERTIFICATE_OVER:
-            text = _("%(biz_type)s: its client certificate (%(subject)s) ends at %(end)s. Set another one.")
-            if kind == AlertKind.CERTIFICATE_OVER:
-                text = _("%(biz_type)s: its client certificate (%(subject)s) has ended at %(end)s. Set another one.")
-            return text % {**words, "subject": facts.get("subject", "?"), "end": _time(facts.get("end"))}
+            return _about_certificate(kind, words, facts)
         case AlertKind.UNREADABLE:
             text = _(
                 "%(biz_type)s: no key of ENCRYPTION_KEYS opens what its jobs carry, or its secrets. They wait, and none"
@@ -101,6 +98,22 @@ def sentence_of(kind: str, facts: Mapping[str, Any]) -> str:  # noqa: PLR0911  a
         case AlertKind.DEAD:
             return _about_deaths(words)
     return str(_SITE.get(kind) or _DELIVERY.get(str(facts.get("state", ""))) or kind)
+
+
+def _about_certificate(kind: str, words: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    is_over, is_of_bundle = kind == AlertKind.CERTIFICATE_OVER, facts.get("of") == "bundle"
+    if is_of_bundle and is_over:
+        text = _(
+            "%(biz_type)s: the certificate of %(subject)s in its CA bundle has ended at %(end)s. Replace it, or take it"
+            " out."
+        )
+    elif is_of_bundle:
+        text = _("%(biz_type)s: the certificate of %(subject)s in its CA bundle ends at %(end)s. Replace it.")
+    elif is_over:
+        text = _("%(biz_type)s: its client certificate (%(subject)s) has ended at %(end)s. Set another one.")
+    else:
+        text = _("%(biz_type)s: its client certificate (%(subject)s) ends at %(end)s. Set another one.")
+    return text % {**words, "subject": facts.get("subject", "?"), "end": _time(facts.get("end"))}
 
 
 def _about_deaths(words: Mapping[str, Any]) -> str:

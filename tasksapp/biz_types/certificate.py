@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from django.utils import timezone
@@ -92,6 +93,16 @@ def bundle_complaint(bundle: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=256)
+def first_end(bundle: str) -> tuple[datetime, str] | None:
+    """When the first certificate of a bundle ends, and whom it names; None where there is none that can be read."""
+    try:
+        first = min(_certificates(bundle, "ca_bundle"), key=lambda each: each.not_valid_after_utc)
+    except BadPem:
+        return None
+    return first.not_valid_after_utc, _subject(first)
+
+
 def _read(certificate: str, private_key: str) -> _Identity:
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  with the first certificate: 7 MB
     from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415  as above
@@ -122,7 +133,11 @@ def _read(certificate: str, private_key: str) -> _Identity:
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     pem += b"".join(each.public_bytes(Encoding.PEM) for each in chain)
     _must_serve(ClientTls(pem.decode(), ""), "certificate")
-    return _Identity(pem.decode(), first.subject.rfc4514_string()[:500], ends_at)
+    return _Identity(pem.decode(), _subject(first), ends_at)
+
+
+def _subject(certificate: Certificate) -> str:
+    return certificate.subject.rfc4514_string()[:500]
 
 
 def _certificates(text: str, name: str) -> list[Certificate]:

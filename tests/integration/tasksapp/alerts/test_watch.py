@@ -18,6 +18,7 @@ from tasksapp.jobs.creation import create
 from tasksapp.models import Alert, AlertMessage, BizType, Job, JobCount, OrderedKey, Pulse, Status
 from tasksapp.stats.pulses import MINUTE, floor
 from tasksapp.timers.lanes import without_redis
+from tests.certificates import made
 from tests.integration.tasksapp.claiming import claim
 from tests.standing_clock import StandingClock
 
@@ -178,3 +179,14 @@ def test_a_client_certificate_is_told_of_a_fortnight_before_its_end_and_once_mor
     assert ends(days=90) == [f"over: certificate_over {biz_type.pk}"]
     BizType.objects.update(target=BizType.Target.CELERY)  # nobody is shown it then
     assert ends(days=13) == []
+
+
+@pytest.mark.usefixtures("delivers")
+def test_so_is_the_first_certificate_of_a_bundle_that_ends(
+    watch: Watch, clock: StandingClock, biz_type: BizType, lane: TimerLane
+) -> None:
+    lane.claim()
+    BizType.objects.update(ca_bundle=made("new").pem + made("old", days=13).pem)
+
+    assert told(watch, clock) == [f"began: certificate_ends {biz_type.pk}"]
+    assert "order.close: the certificate of CN=old in its CA bundle ends at " in AlertMessage.objects.get().subject
