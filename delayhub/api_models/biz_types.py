@@ -162,7 +162,7 @@ class BizType:
     key_burst: int
     key_max_in_flight: int | None
     #: Whether the jobs of a flow key run one after the other, and what a dead one does to those behind it.
-    ordered: Ordered
+    ordered: Ordered = "no"
     weight: int
     #: 0 goes first, 9 last.
     priority: int

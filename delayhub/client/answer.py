@@ -174,12 +174,15 @@ T = TypeVar("T")
 def decode(model: type[T], value: Any, *, etag: str = "") -> T:
     """The model with the answer's values. Fields that the model does not know are left out: a newer site has more.
 
+    Where an older one has no such field it is empty: None, '', False, or without entries.
+
     Args:
         model: the class.
         value: the JSON.
         etag: from the answer's header, for models that have it.
 
-    Raises UnexpectedAnswer where a field is missing, or a value cannot be what the model says.
+    Raises UnexpectedAnswer where a field is missing that cannot be empty, all are, or a value cannot be what the model
+    says.
     """
     try:
         annotation: Any = model
@@ -214,15 +217,31 @@ def decoder(annotation: Any) -> Callable[[Any], Any]:
 
 def _of_dataclass(model: type) -> Callable[[Any], Any]:
     hints = get_type_hints(model)
-    each = [
-        (field.name, decoder(hints[field.name]), field.default is MISSING and field.default_factory is MISSING)
-        for field in fields(model)
-    ]
+    each = {field.name: decoder(hints[field.name]) for field in fields(model)}
+    required = [field.name for field in fields(model) if field.default is field.default_factory is MISSING]
+    empty = {name: nothing for name in required if (nothing := _empty_of(hints[name])) is not None}
 
     def make(value: Mapping[str, Any]) -> Any:
-        return model(**{name: of(value[name]) for name, of, required in each if required or name in value})
+        found = {name: of(value[name]) for name, of in each.items() if name in value}
+        if required and found.keys().isdisjoint(required):
+            raise KeyError(required[0])
+        if len(found) < len(each):
+            found |= {name: nothing() for name, nothing in empty.items() if name not in found}
+        return model(**found)
 
     return make
+
+
+def _empty_of(annotation: Any) -> Callable[[], Any] | None:
+    """What makes the value of a field that is not there; None where there has to be one."""
+    if annotation in (str, bool):
+        return annotation  # type: ignore[no-any-return]  # '' and False
+    origin = get_origin(annotation)
+    if origin in (Union, types.UnionType):
+        return type(None)
+    if origin is Sequence:
+        return list
+    return dict if origin is Mapping else None
 
 
 def _as_it_is(value: Any) -> Any:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from delayhub.client import BulkResult, Job, UnexpectedAnswer
+from delayhub.client import BizType, BulkResult, Job, Stats, UnexpectedAnswer
 from delayhub.client.answer import decode
-from tests.client_models import job_document, job_like
+from delayhub.client.request import plain
+from tests.client_models import biz_type_like, job_document, job_like
 
 
 def test_a_job_comes_back_as_it_was() -> None:
@@ -26,6 +28,23 @@ def test_times_have_their_zone() -> None:
 
 def test_fields_and_values_of_a_newer_site_are_no_errors() -> None:
     assert decode(Job, job_document(colour="blue", status="resting")).status == "resting"
+
+
+def test_fields_that_an_older_site_does_not_have_are_empty() -> None:
+    numbers = dict.fromkeys(("pending", "due_now", "running", "dead", "done_per_minute"), 0)
+    stats = decode(Stats, {"as_of": "2027-01-31T08:30:00Z", "bounded": False, "total": numbers, "biz_types": []})
+    job, biz_type = job_document(), plain(asdict(biz_type_like()))
+    later = {"token_fields", "ca_bundle", "ordered", "encrypted", "on_resolved", "masked_fields", "certificate_ends_at"}
+    del job["place"]
+
+    older = decode(BizType, {name: value for name, value in biz_type.items() if name not in later})
+
+    assert (stats.quotas, stats.total.next_due_at) == ([], None)
+    assert decode(Job, job).place is None
+    assert {name: getattr(older, name) for name in later} == {
+        "token_fields": None, "ca_bundle": "", "ordered": "no", "encrypted": False, "on_resolved": "",
+        "masked_fields": [], "certificate_ends_at": None,
+    }  # fmt: skip
 
 
 def test_what_is_nested_is_decoded_too() -> None:
