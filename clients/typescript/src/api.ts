@@ -2671,10 +2671,8 @@ export interface components {
         BulkAnswer: {
             created: number;
             refused: number;
-            /** @description In order: a job's id and how it was created, or `error`. */
-            results: {
-                [key: string]: unknown;
-            }[];
+            /** @description In the order of the jobs. */
+            results: components["schemas"]["BulkResult"][];
         };
         /**
          * @description Jobs to create together.
@@ -2699,6 +2697,15 @@ export interface components {
          */
         BulkRequest: {
             jobs: components["schemas"]["JobRequest"][];
+        };
+        /** @description What became of one job of a bulk: its id and how it was created, or `error`. */
+        BulkResult: {
+            /** Format: uuid */
+            id?: string;
+            created?: boolean;
+            replaced?: boolean;
+            past_due?: boolean;
+            error?: components["schemas"]["Problem"];
         };
         /**
          * @description * `none` - none
@@ -5602,6 +5609,7 @@ export type BizTypeNumbers = components['schemas']['BizTypeNumbers'];
 export type BizTypeRequest = components['schemas']['BizTypeRequest'];
 export type BulkAnswer = components['schemas']['BulkAnswer'];
 export type BulkRequest = components['schemas']['BulkRequest'];
+export type BulkResult = components['schemas']['BulkResult'];
 export type CatchUp = components['schemas']['CatchUp'];
 export type CertificateRequest = components['schemas']['CertificateRequest'];
 export type ChangeApiKeyRequest = components['schemas']['ChangeApiKeyRequest'];

@@ -12,6 +12,7 @@ from uuid import UUID
 from zlib import crc32
 
 from django.db.models import DateTimeField, UUIDField
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from delayhub.api_models import jobs as answers
@@ -155,6 +156,21 @@ _REFUSED = Problem(
 )
 
 
+@extend_schema_field({"$ref": "#/components/schemas/Problem"})
+class _ProblemField(serializers.DictField):
+    """A problem document, as a refused request of its own has."""
+
+
+class BulkResultSerializer(serializers.Serializer[Any]):
+    """What became of one job of a bulk: its id and how it was created, or `error`."""
+
+    id = serializers.UUIDField(required=False)
+    created = serializers.BooleanField(required=False)
+    replaced = serializers.BooleanField(required=False)
+    past_due = serializers.BooleanField(required=False)
+    error = _ProblemField(required=False)
+
+
 class BulkAnswerSerializer(serializers.Serializer[Any]):
     """What became of the jobs of a bulk."""
 
@@ -166,9 +182,7 @@ class BulkAnswerSerializer(serializers.Serializer[Any]):
 
     created = serializers.IntegerField()
     refused = serializers.IntegerField()
-    results = serializers.ListField(
-        child=serializers.DictField(), help_text="In order: a job's id and how it was created, or `error`."
-    )
+    results = BulkResultSerializer(many=True, help_text="In the order of the jobs.")
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

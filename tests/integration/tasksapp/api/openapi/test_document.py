@@ -36,8 +36,8 @@ SCHEMAS = """
     AddressVerdict AnswerLink AnswerLinkRequest
     ApiKey ApiKeyPage ApiKeyRequest Attempt AttemptPage AuditEntry AuditEntryPage Auth
     BackfillRequest Backoff BizType BizTypeChange BizTypeDefinition BizTypeDocument BizTypeForecast
-    BizTypeImport BizTypeNumbers BizTypeRequest BulkAnswer BulkRequest CatchUp CertificateRequest
-    ChangeApiKeyRequest
+    BizTypeImport BizTypeNumbers BizTypeRequest BulkAnswer BulkRequest BulkResult CatchUp
+    CertificateRequest ChangeApiKeyRequest
     ChangeBizTypeRequest ChangeJobRequest ChangeSeriesRequest Claim ClaimOutcome ClaimRequest Claims
     CompleteClaimRequest CreatedBizType CreatedJob CredentialsRequest EndedClaim ExtendClaimRequest
     FailClaimRequest FlowKey FlowKeys Guarantee Health HealthState ImportAction ImportBizTypesRequest Issue
