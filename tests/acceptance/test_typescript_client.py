@@ -39,11 +39,12 @@ def test_its_types_are_as_make_client_makes_them() -> None:
     assert API.read_text() == made(), "run: make client"
 
 
-def test_its_version_is_that_of_the_site_and_all_packages_are_named_exactly() -> None:
+def test_its_version_and_its_licence_are_those_of_the_site_and_all_packages_are_named_exactly() -> None:
     package = json.loads((PACKAGE / "package.json").read_text())
     versions = [*package["dependencies"].values(), *package["devDependencies"].values()]
 
     assert package["version"] == delayhub.__version__
+    assert (PACKAGE / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()  # npm packs what stands beside it
     assert f'VERSION = "{delayhub.__version__}"' in (PACKAGE / "src" / "options.ts").read_text()
     assert [version for version in versions if not re.fullmatch(r"\d+\.\d+\.\d+", version)] == []
 

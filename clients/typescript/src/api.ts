@@ -2172,11 +2172,11 @@ export interface components {
             previous_secret_until: string | null;
             /** @description Whether an `auth_secret` is stored. */
             has_credentials: boolean;
-            /** @description Whom the client certificate names that receivers are shown; '' for none. */
+            /** @description The subject of the client certificate for receivers; '' for none. */
             certificate_subject: string;
             /**
              * Format: date-time
-             * @description Until when that holds.
+             * @description When that certificate ends.
              */
             certificate_ends_at: string | null;
             /** Format: date-time */
@@ -3371,11 +3371,11 @@ export interface components {
             previous_secret_until: string | null;
             /** @description Whether an `auth_secret` is stored. */
             has_credentials: boolean;
-            /** @description Whom the client certificate names that receivers are shown; '' for none. */
+            /** @description The subject of the client certificate for receivers; '' for none. */
             certificate_subject: string;
             /**
              * Format: date-time
-             * @description Until when that holds.
+             * @description When that certificate ends.
              */
             certificate_ends_at: string | null;
             /** Format: date-time */
@@ -4600,7 +4600,7 @@ export interface components {
          */
         Overlap: "start" | "skip" | "cancel";
         /**
-         * @description Who asks, and what they may do.
+         * @description The API key or the person that a request is from, and what it may do.
          * @example {
          *       "name": "checkout",
          *       "scopes": [

@@ -157,24 +157,36 @@ test("a site that says nothing, or stops in its answer, is given up, and may hav
 });
 
 test("an answer that keeps coming, and a caller that reads a stream slowly, are not late", async (context) => {
-  const slow = async (_, answer) => {
-    answer.writeHead(200, { "Content-Type": "application/json" });
-    for (const piece of ["[", "1", ",", "2", "]"]) {
-      await new Promise((resolve) => setTimeout(resolve, 60));
-      answer.write(piece);
-    }
-    answer.end();
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const after = async (milliseconds) => {
+    await new Promise((resolve) => setImmediate(resolve)); // whoever waits has set its timer
+    context.mock.timers.tick(milliseconds);
   };
-  const client = await served(context, slow, { timeoutSeconds: 0.15 });
+  let left = [];
+  const slow = async (controller) => {
+    await after(600);
+    if (left.length) controller.enqueue(new TextEncoder().encode(left.shift()));
+    else controller.close();
+  };
+  const body = () => ((left = ["[", "1", ",", "2", "]"]), new ReadableStream({ pull: slow }, { highWaterMark: 0 }));
+  const headers = { "Content-Type": "application/json" };
+  const { client } = mocked(() => new Response(body(), { headers }), { timeoutSeconds: 1 });
   assert.deepEqual((await client.GET("/v1/jobs/{id}", JOB)).data, [1, 2]);
 
   const { data } = await client.GET("/v1/jobs/export", { parseAs: "stream" });
   let text = "";
   for await (const piece of data) {
     text += new TextDecoder().decode(piece);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await after(5000);
   }
   assert.equal(text, "[1,2]");
+
+  const stuck = (_, { signal }) => {
+    const pull = async (controller) => (await after(1001), controller.error(signal.reason ?? new Error("not aborted")));
+    return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), { headers });
+  };
+  const late = { name: "Unreachable", message: /no answer in time$/ };
+  await assert.rejects(mocked(stuck, { timeoutSeconds: 1, retries: 0 }).client.GET("/v1/jobs/{id}", JOB), late);
 });
 
 test("no timeout is longer than what timers know, and so none at all", async () => {
