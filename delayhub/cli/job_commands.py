@@ -202,6 +202,15 @@ def run_again(session: Session, job_id: str, version: int | None) -> None:
     _changed(session, session.api.jobs.run_again(job_id, version=version), "Created")
 
 
+@jobs.command(name="follow-up")
+@click.argument("job_id")
+@VERSION
+@click.pass_obj
+def follow_up(session: Session, job_id: str, version: int | None) -> None:
+    """Make what was to follow from an ended job and could not be made: its last error says so."""
+    _changed(session, session.api.jobs.follow_up(job_id, version=version), "Created")
+
+
 @jobs.command()
 @click.argument("biz_types", type=BIZ_TYPE, nargs=-1, required=True)
 @BIZ_ID

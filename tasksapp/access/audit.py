@@ -60,6 +60,7 @@ class Deed(TextChoices):
     DROP = "drop", _("drop")
     RESOLVE = "resolve", _("resolve biz id")
     LIFT = "lift", _("lift resolve")
+    FOLLOW_UP = "follow_up", _("make follow-up again")
     LINK = "link", _("make answer link")
     WITHDRAW_LINK = "withdraw_link", _("withdraw answer link")
 

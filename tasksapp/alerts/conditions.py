@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Sum
+from django.db.models import Count, Max, Sum
 
 from tasksapp.biz_types.breaker import Breaker, callback_host, token_host
 from tasksapp.biz_types.cache import biz_type_cache
@@ -17,7 +17,7 @@ from tasksapp.biz_types.holds import open_breakers
 from tasksapp.biz_types.unreadable import is_held
 from tasksapp.conf import options
 from tasksapp.jobs.flow_order import first_ones_overdue
-from tasksapp.models import AlertKind, BizType, JobCount, Pulse
+from tasksapp.models import AlertKind, BizType, JobCount, MissingFollowUp, Pulse
 from tasksapp.sql.alert_work import AlertWork, alert_work
 from tasksapp.sql.ordered_keys import blocked_keys
 from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState
@@ -125,7 +125,10 @@ def biz_type_judgement(work: AlertWork, *, now: datetime, using: str) -> Judgeme
     """
     every = biz_type_cache.all_as_of(work.revisions, using=using)
     breakers, held = open_breakers(every), any(is_held(biz_type, now=now) for biz_type in every)
-    kinds = {AlertKind.DEAD, AlertKind.UNREADABLE, AlertKind.CERTIFICATE_ENDS, AlertKind.CERTIFICATE_OVER}
+    kinds = {
+        *(AlertKind.DEAD, AlertKind.NO_FOLLOW_UP, AlertKind.UNREADABLE),
+        *(AlertKind.CERTIFICATE_ENDS, AlertKind.CERTIFICATE_OVER),
+    }
     if breakers is not None:
         kinds.add(AlertKind.BREAKER_OPEN)
         if work.counted:
@@ -135,7 +138,7 @@ def biz_type_judgement(work: AlertWork, *, now: datetime, using: str) -> Judgeme
         # As they are called now: of a tenant that was renamed since, a row that is known says nothing.
         biz_types = list(BizType.objects.using(using).select_related("tenant").order_by("id"))
         counts = {row.biz_type_id: row for row in JobCount.objects.using(using).filter(counted_at__gte=now - FRESH)}
-        found = _dying(biz_types, counts, now=now, using=using)
+        found = _dying(biz_types, counts, now=now, using=using) + _followed_by_none(biz_types, now=now, using=using)
         found += [_unreadable(biz_type) for biz_type in biz_types if is_held(biz_type, now=now)]
         if breakers is not None:
             open_now = [biz_type for biz_type in biz_types if not biz_type.is_shut(now=now)]
@@ -254,6 +257,20 @@ def _dying(
         for biz_type in biz_types
         if biz_type.pk in died and died[biz_type.pk].total() >= options().alert_deaths
     ]
+
+
+def _followed_by_none(biz_types: Sequence[BizType], *, now: datetime, using: str) -> list[Condition]:
+    """Biz types from whose jobs something was to follow lately that could not be made, and was not made again since."""
+    rows = MissingFollowUp.objects.using(using).filter(at__gte=_died_since(now)).values_list("biz_type_id")
+    missing = {number: (jobs, at) for number, jobs, at in rows.annotate(Count("id"), Max("at"))}
+    found = []
+    for biz_type in biz_types:
+        if biz_type.pk in missing:
+            jobs, at = missing[biz_type.pk]
+            newest = MissingFollowUp.objects.using(using).filter(biz_type=biz_type, at=at).values_list("job_id").first()
+            facts = {"biz_type": biz_type.label, "jobs": jobs, "job_id": str(newest[0]) if newest else "?"}
+            found.append(Condition(kind=AlertKind.NO_FOLLOW_UP, biz_type_id=biz_type.pk, facts=facts, confirm=_AT_ONCE))
+    return found
 
 
 def _overdue_before(now: datetime) -> datetime:

@@ -95,6 +95,9 @@ def sentence_of(kind: str, facts: Mapping[str, Any]) -> str:  # noqa: PLR0911  a
                 " is sent, until the key is back."
             )
             return text % words
+        case AlertKind.NO_FOLLOW_UP:
+            text = _("%(biz_type)s: what was to follow could not be made, for %(jobs)s jobs; the last is %(job_id)s.")
+            return text % {**words, "jobs": _number(facts.get("jobs")), "job_id": facts.get("job_id", "?")}
         case AlertKind.DEAD:
             return _about_deaths(words)
     return str(_SITE.get(kind) or _DELIVERY.get(str(facts.get("state", ""))) or kind)

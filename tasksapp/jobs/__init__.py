@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tasksapp.jobs.business_key import find_live
     from tasksapp.jobs.creation import Created, create, create_many
     from tasksapp.jobs.editing import edit
+    from tasksapp.jobs.made_again import follow_up_again
     from tasksapp.jobs.plans import Plan, plan
     from tasksapp.jobs.requests import JobRequest, Rejected
     from tasksapp.jobs.resolving import Resolution, lift, resolve
@@ -41,6 +42,7 @@ __all__ = [
     "drop",
     "edit",
     "find_live",
+    "follow_up_again",
     "lift",
     "links_of",
     "make_link",
@@ -60,6 +62,7 @@ _MODULES = {
     "business_key": ("find_live",),
     "creation": ("Created", "create", "create_many"),
     "editing": ("edit",),
+    "made_again": ("follow_up_again",),
     "plans": ("Plan", "plan"),
     "requests": ("JobRequest", "Rejected"),
     "resolving": ("Resolution", "lift", "resolve"),

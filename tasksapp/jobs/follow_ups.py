@@ -24,7 +24,7 @@ from tasksapp.jobs.exact_bytes import shown_bytes
 from tasksapp.jobs.masking import passed_on
 from tasksapp.jobs.requests import RULES, Accepted, JobRequest, Rejected, SecretRequest, checked
 from tasksapp.jobs.writing import Batch, Created, Writing
-from tasksapp.models import BizType, Job, Status
+from tasksapp.models import BizType, Job, MissingFollowUp, Status
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.new_job import seal_place
 from tasksapp.models.sealed_value import seal_short
@@ -144,6 +144,20 @@ def _made(requests: Sequence[JobRequest], *, tenant_id: int, now: datetime, usin
     return [outcome if isinstance(outcome, Rejected) else next(made) for outcome in outcomes]
 
 
+def make_follow_up(job: EndedJob, *, now: datetime, using: str) -> UUID:
+    """The id of the job that follows, which was missing; in the caller's transaction. Raises what keeps it from that.
+
+    Raises InvalidJob where it would be one too many of a chain.
+    """
+    request = _request(job, using=using)
+    if request is None:
+        raise InvalidJob(None, "chain", f"at most {MOST_DEPTH} jobs follow each other")
+    (outcome,) = _made([request], tenant_id=job.biz_type.tenant_id or 0, now=now, using=using)
+    if isinstance(outcome, Rejected):
+        raise outcome.error
+    return outcome.job_id
+
+
 def send_signals(ended: Sequence[EndedJob], *, using: str) -> None:
     """Tells a project's receivers, after the commit."""
     for job in ended:
@@ -237,12 +251,14 @@ def _depth(body: Any) -> int:
 
 
 def _complain(job: EndedJob, code: str, why: str, *, using: str) -> None:
-    said = f"no job of {code} follows: {why}"
-    before = REASON if job.is_resolved else job.last_error
+    said = f"no job of {code} follows: {why}"[: _ERROR_LENGTH - 2]
+    before = (REASON if job.is_resolved else job.last_error)[: _ERROR_LENGTH - 2 - len(said)]
     error = f"{before}; {said}" if before else said
     if job.is_sealed:
         error = seal_short(error, place=f"{seal_place(job.biz_type.pk, job.id)}/last_error")
     Job.objects.using(using).filter(id=job.id).update(last_error=error[:_ERROR_LENGTH])
+    end = {"biz_type": job.biz_type, "attempts": job.attempts, "at": timezone.now()}
+    MissingFollowUp.objects.using(using).update_or_create(job_id=job.id, defaults=end)
     logger.warning(
         "no job of %s follows job %s: %s", code, job.id, why, extra={"action": "follow", "job_id": str(job.id)}
     )

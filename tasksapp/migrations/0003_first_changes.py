@@ -70,7 +70,7 @@ class Migration(migrations.Migration):
             name='AlertSilence',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(blank=True, choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('certificate_ends', 'certificate ends'), ('certificate_over', 'certificate has ended'), ('unreadable', 'no key to decrypt'), ('dead', 'jobs die')], help_text='Empty: all kinds.', max_length=40, verbose_name='kind')),
+                ('kind', models.CharField(blank=True, choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('certificate_ends', 'certificate ends'), ('certificate_over', 'certificate has ended'), ('unreadable', 'no key to decrypt'), ('dead', 'jobs die'), ('no_follow_up', 'no job follows')], help_text='Empty: all kinds.', max_length=40, verbose_name='kind')),
                 ('biz_type_id', models.BigIntegerField(blank=True, help_text='0: the site itself; empty: the site and all biz types.', null=True, verbose_name='biz type id')),
                 ('began_at', models.DateTimeField(verbose_name='began at')),
                 ('until', models.DateTimeField(verbose_name='until')),
@@ -218,6 +218,21 @@ class Migration(migrations.Migration):
             model_name='answerlink',
             constraint=models.UniqueConstraint(fields=('hashed_token',), name='delayhub_answer_link_token'),
         ),
+        migrations.CreateModel(
+            name='MissingFollowUp',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('job_id', models.UUIDField(unique=True, verbose_name='job id')),
+                ('attempts', models.PositiveIntegerField(verbose_name='attempts')),
+                ('at', models.DateTimeField(db_index=True, verbose_name='at')),
+                ('biz_type', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tasksapp.biztype', verbose_name='biz type')),
+            ],
+            options={
+                'verbose_name': 'missing follow-up',
+                'verbose_name_plural': 'missing follow-ups',
+                'db_table': 'delayhub_missing_follow_up',
+            },
+        ),
         migrations.AlterField(
             model_name='biztype',
             name='one_live',
@@ -226,7 +241,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='alert',
             name='kind',
-            field=models.CharField(choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('certificate_ends', 'certificate ends'), ('certificate_over', 'certificate has ended'), ('unreadable', 'no key to decrypt'), ('dead', 'jobs die')], max_length=40, verbose_name='kind'),
+            field=models.CharField(choices=[('database_away', 'database away'), ('redis_away', 'Redis away'), ('not_delivering', 'no job is delivered'), ('late_delivery', 'jobs may be late'), ('breaker_open', 'receiver down'), ('overdue', 'jobs overdue'), ('key_blocked', 'flow keys blocked'), ('certificate_ends', 'certificate ends'), ('certificate_over', 'certificate has ended'), ('unreadable', 'no key to decrypt'), ('dead', 'jobs die'), ('no_follow_up', 'no job follows')], max_length=40, verbose_name='kind'),
         ),
         migrations.AddField(
             model_name='tenant',

@@ -12,6 +12,7 @@ from tasksapp.models.job import Job
 from tasksapp.models.job_count import DeadCount, JobCount, TenantCount, Upcoming
 from tasksapp.models.job_keys import IdempotencyKey, OrderedKey, PausedKey, Tombstone
 from tasksapp.models.loader_report import LoaderReport
+from tasksapp.models.missing_follow_up import MissingFollowUp
 from tasksapp.models.new_job import NewJob
 from tasksapp.models.operation import Operation
 from tasksapp.models.pulse import Pulse, PulseTotal
@@ -40,6 +41,7 @@ __all__ = [
     "Job",
     "JobCount",
     "LoaderReport",
+    "MissingFollowUp",
     "NewJob",
     "Operation",
     "OrderedKey",

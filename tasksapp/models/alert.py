@@ -25,6 +25,7 @@ class AlertKind(models.TextChoices):
     CERTIFICATE_OVER = "certificate_over", _("certificate has ended")
     UNREADABLE = "unreadable", _("no key to decrypt")
     DEAD = "dead", _("jobs die")
+    NO_FOLLOW_UP = "no_follow_up", _("no job follows")
 
 
 class Alert(models.Model):

@@ -20,7 +20,8 @@ _ALERT_WORK = Look(
 SELECT b.id, {{revision}},
     EXISTS (SELECT 1 FROM {_COUNTS}),
     EXISTS (SELECT 1 FROM {_COUNTS} AND c.due_now > 0 AND c.oldest_due_at < {{overdue_before}}),
-    EXISTS (SELECT 1 FROM {_DEATHS} AND p.at >= {{died_since}}),
+    EXISTS (SELECT 1 FROM {_DEATHS} AND p.at >= {{died_since}})
+        OR EXISTS (SELECT 1 FROM delayhub_missing_follow_up f WHERE f.at >= {{died_since}}),
     EXISTS (SELECT 1 FROM delayhub_alert a WHERE a.ended_at IS NULL),
     EXISTS (SELECT 1 FROM delayhub_alert_message m WHERE m.next_at <= {{now}})
 FROM (SELECT 1) one LEFT JOIN delayhub_biz_type b ON 1 = 1
@@ -38,7 +39,7 @@ class AlertWork(NamedTuple):
         revisions: of all biz types, by their ids: that of the row; None where the database has none.
         counted: whether any count of jobs is fresh.
         overdue: whether one of these has jobs that have been due for too long.
-        died: whether any job died lately.
+        died: whether any job died lately, or what was to follow from one could not be made.
         has_open: whether any alert is open.
         has_messages: whether any message is to be sent.
     """

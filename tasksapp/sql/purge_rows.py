@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.db import connections, transaction
 from django.db.models import QuerySet
 
-from tasksapp.models import AnswerLink, Attempt, AuditEntry, IdempotencyKey, Job, Transition
+from tasksapp.models import AnswerLink, Attempt, AuditEntry, IdempotencyKey, Job, MissingFollowUp, Transition
 
 #: Rows that one transaction takes.
 BATCH_ROWS = 500
@@ -44,6 +44,8 @@ WITH old AS (
     DELETE FROM delayhub_attempt WHERE job_id IN (SELECT id FROM locked) RETURNING 1
 ), links AS (
     DELETE FROM delayhub_answer_link WHERE job_id IN (SELECT id FROM locked)
+), missing AS (
+    DELETE FROM delayhub_missing_follow_up WHERE job_id IN (SELECT id FROM locked)
 ), jobs AS (
     DELETE FROM delayhub_job WHERE ctid = ANY(ARRAY(SELECT ctid FROM locked)) RETURNING 1
 )
@@ -73,7 +75,8 @@ def purge_jobs(
         old = _old_jobs(biz_type_id, before=before, using=using, keeps_dead=keeps_dead)
         ids = list(old.order_by("finished_at").values_list("id", flat=True)[:limit])
         attempts, _ = Attempt.objects.using(using).filter(job_id__in=ids).delete()
-        AnswerLink.objects.using(using).filter(job_id__in=ids).delete()
+        for model in (AnswerLink, MissingFollowUp):
+            model._default_manager.using(using).filter(job_id__in=ids).delete()
         jobs, _ = Job.objects.using(using).filter(id__in=ids).delete()
     return Purged(jobs, attempts)
 

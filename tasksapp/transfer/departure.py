@@ -12,7 +12,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import TenantChanged
-from tasksapp.models import UNTIL_RESUMED, AnswerLink, ApiKey, Attempt, BizType, Job, Status, Tenant
+from tasksapp.models import UNTIL_RESUMED, AnswerLink, ApiKey, Attempt, BizType, Job, MissingFollowUp, Status, Tenant
 from tasksapp.models.api_key import MOVING
 from tasksapp.transfer.exporter import CARRIED, Exporter, snapshot
 from tasksapp.transfer.importer import IMPORTED, MOVED
@@ -86,6 +86,7 @@ class Departure:
             carried._raw_delete(self._using)
             # Their addresses are this site's: who has one is told that there is none.
             self._of(AnswerLink).delete()
+            self._of(MissingFollowUp).delete()
             for kind in ("series", "paused_key", "tombstone", "idempotency_key"):
                 self._of(KINDS[kind].model).delete()
             if moved_to is None:

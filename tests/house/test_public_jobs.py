@@ -23,6 +23,7 @@ VERBS = [
     "drop",
     "edit",
     "find_live",
+    "follow_up_again",
     "lift",
     "links_of",
     "make_link",

@@ -54,6 +54,10 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/jobs/test_at_rest.py",
         "such columns are looked into and read there",
     ),
+    "tasksapp/models/missing_follow_up.py": (
+        "tests/integration/tasksapp/jobs/test_made_again.py",
+        "rows are stored there where something is missing, and deleted",
+    ),
     "tasksapp/models/answer_link.py": (
         "tests/integration/tasksapp/jobs/test_answer_links.py",
         "links are made and used there, and their questions encrypted",

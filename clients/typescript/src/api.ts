@@ -880,6 +880,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{id}/follow-up": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make what follows again
+         * @description Makes what was to follow from an ended job and could not be made, as its last error says. Gives that job.
+         *
+         *     Takes the scope `jobs:act`.
+         */
+        post: operations["make_what_follows_again"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{id}/links": {
         parameters: {
             query?: never;
@@ -8554,6 +8576,72 @@ export interface operations {
                 headers: {
                     /** @description Names the job's new state. */
                     ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "01a1fcb9-e182-7773-bac4-bf777e5e56f2",
+                     *       "biz_type": "order.close",
+                     *       "status": "pending",
+                     *       "due_at": "2027-01-31T08:30:00Z",
+                     *       "priority": 5,
+                     *       "biz_id": "order-42",
+                     *       "body": {
+                     *         "order": 42
+                     *       },
+                     *       "max_attempts": null,
+                     *       "debounce_key": "",
+                     *       "expires_at": null,
+                     *       "flow_key": "",
+                     *       "request": null,
+                     *       "next_run_at": "2027-01-31T08:30:00Z",
+                     *       "attempts": 0,
+                     *       "redrives": 0,
+                     *       "system_errors": 0,
+                     *       "version": 1,
+                     *       "last_error": "",
+                     *       "series": null,
+                     *       "occurrence_at": null,
+                     *       "place": null,
+                     *       "created_at": "2027-01-31T08:00:00Z",
+                     *       "updated_at": "2027-01-31T08:00:00Z",
+                     *       "finished_at": null,
+                     *       "body_text": null,
+                     *       "body_base64": null,
+                     *       "content_type": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+        };
+    };
+    make_what_follows_again: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the state you saw; in another one nothing is done (412). */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "version": 1
+                 *     }
+                 */
+                "application/json": components["schemas"]["VersionRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {

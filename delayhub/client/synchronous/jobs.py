@@ -202,6 +202,10 @@ class Jobs:
         """Makes a new job, due at once, with what one carries that has succeeded; gives the new one."""
         return self._act(job, "run-again", version=version)
 
+    def follow_up(self, job: str | UUID, *, version: int | None = None) -> Job:
+        """Makes what was to follow from an ended job and could not be made; gives that new job."""
+        return self._act(job, "follow-up", version=version)
+
     def redrive(self, job: JobKey, *, version: int | None = None, lift: bool | None = None) -> Job:
         """Tries a dead job again, with a new budget of attempts; ``lift`` takes back the resolve of its key."""
         request = Request("POST", f"{path_of(job)}/redrive", body=given(version=version, lift=lift))

@@ -23,6 +23,7 @@ from tasksapp.admin.jobs.timeline import read_timeline
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.follow_ups import FOLLOW_UPS
 from tasksapp.biz_types.holds import holds, key_hold
+from tasksapp.jobs.made_again import lacks_follow_up
 from tasksapp.jobs.masking import answer_as_shown
 from tasksapp.jobs.requests import fields_on
 from tasksapp.jobs.timer_look import timer_state
@@ -191,6 +192,8 @@ def _buttons(request: HttpRequest, job: Job, *, site: str) -> list[JobButton]:
         found.insert(place, JobButton(_("Edit …"), url("edit"), True, False))
     if job.status == Status.SUCCEEDED and may(request.user, "run_now"):
         found.append(JobButton(_("Run again"), url("run_again"), False, False))
+    if job.finished_at and lacks_follow_up(job) and may(request.user, "run_now"):
+        found.append(JobButton(_("Make what follows again"), url("follow_up"), False, False))
     waits = job.status == Status.PENDING and job.biz_id and job.biz_type.on_resolved
     if waits and may(request.user, "cancel"):
         found.append(JobButton(_("Make an answer link …"), url("link"), True, False))

@@ -98,6 +98,23 @@ class ResolvePages(OwnPages):
         messages.success(request, _("This is a new job with the content of the one before; it is due now."))
         return self.to("change", made.job_id)
 
+    @at("<uuid:job_id>/follow-up/")
+    def follow_up_view(self, request: HttpRequest, job_id: UUID) -> HttpResponse:
+        """Makes what was to follow from the job and could not be made, and leads to it.
+
+        Raises PermissionDenied without the permission to run jobs now.
+        """
+        self.require(request, "run_now")
+        if request.method != "POST":
+            return self.to("change", job_id)
+        try:
+            made = jobs.follow_up_again(job_id, by=actor_of(request))
+        except JobError as error:
+            messages.error(request, _("Nothing was changed: %(why)s") % {"why": error})
+            return self.to("change", job_id)
+        messages.success(request, _("This job was missing; it is due now."))
+        return self.to("change", made)
+
     def require(self, request: HttpRequest, verb: str) -> None:
         """Raises PermissionDenied where the person may not apply the verb of that name."""
         if not self.has_view_or_change_permission(request) or not may(request.user, verb):

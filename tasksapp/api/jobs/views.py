@@ -196,6 +196,20 @@ class JobViews(ApiViewSet):
         return shown(made.job, status=201)
 
     @endpoint(
+        "Make what follows again",
+        Scope.JOBS_ACT,
+        post="follow-up",
+        takes=VersionRequestSerializer,
+        status=201,
+        parameters=CHANGE_PARAMETERS,
+    )
+    def follow_up(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
+        """Makes what was to follow from an ended job and could not be made, as its last error says. Gives that job."""
+        with changing(request, changeable(request), job_id=job_id(pk), version=fields.get("version")):
+            made = jobs.follow_up_again(job_id(pk), by=actor_of(request))
+        return shown(changeable(request).get(id=made), status=201)
+
+    @endpoint(
         "Redrive a job",
         Scope.JOBS_ACT,
         post="redrive",

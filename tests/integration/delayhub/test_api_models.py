@@ -107,6 +107,7 @@ CALLS: Mapping[str, Callable[[Client], object]] = {
     "POST /v1/jobs/{id}/cancel": lambda api: api.jobs.cancel("1", version=1),
     "POST /v1/jobs/{id}/run": lambda api: api.jobs.run_now("1", version=1),
     "POST /v1/jobs/{id}/run-again": lambda api: api.jobs.run_again("1", version=1),
+    "POST /v1/jobs/{id}/follow-up": lambda api: api.jobs.follow_up("1", version=1),
     "POST /v1/jobs/{id}/redrive": lambda api: api.jobs.redrive("1", version=1),
     "POST /v1/jobs/{id}/drop": lambda api: api.jobs.drop("1", version=1),
     "GET /v1/jobs/{id}/links": lambda api: api.jobs.links("1"),

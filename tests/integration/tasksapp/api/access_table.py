@@ -160,6 +160,7 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/jobs/{id}/cancel"): Entry(scope=WRITE, body=_nothing),
     ("POST", "/v1/jobs/{id}/run"): Entry(scope=ACT, body=_nothing),
     ("POST", "/v1/jobs/{id}/run-again"): Entry(scope=ACT, body=_nothing, done=409),  # it has not succeeded
+    ("POST", "/v1/jobs/{id}/follow-up"): Entry(scope=ACT, body=_nothing, done=400),  # nothing is missing
     ("POST", "/v1/jobs/{id}/redrive"): Entry(scope=ACT, body=_nothing, status="dead"),
     ("POST", "/v1/jobs/{id}/drop"): Entry(scope=ACT, body=_nothing, status="dead"),
     ("GET", "/v1/jobs/{id}/links"): Entry(scope=Scope.JOBS_LINK),

@@ -56,6 +56,7 @@ OPERATIONS = [
     ("POST", "/v1/jobs/{id}/redrive"),
     ("POST", "/v1/jobs/{id}/run"),
     ("POST", "/v1/jobs/{id}/run-again"),
+    ("POST", "/v1/jobs/{id}/follow-up"),
     ("GET", "/v1/jobs/{id}/links"),
     ("POST", "/v1/jobs/{id}/links"),
     ("DELETE", "/v1/jobs/{id}/links/{number}"),

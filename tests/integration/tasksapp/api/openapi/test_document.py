@@ -22,7 +22,8 @@ OPERATION_IDS = """
     list_api_keys list_audit_entries list_biz_types
     list_dead_jobs list_flow_keys list_issues list_job_attempts list_jobs list_key_pairs list_operations list_peaks
     list_series make_answer_link
-    make_key_pair pace_operation pause_biz_type pause_flow_key pause_series plan_backfill plan_operation
+    make_key_pair make_what_follows_again
+    pace_operation pause_biz_type pause_flow_key pause_series plan_backfill plan_operation
     plan_rest_of_operation preview_schedule read_api_key read_biz_type read_delivery_health read_job
     read_job_by_business_key read_operation read_series read_stats_series read_your_own_api_key redrive_job
     redrive_job_by_business_key
