@@ -94,7 +94,7 @@ def make_link(
             raise EXPIRES_AT.refusal("past", "may not be past: then it is too late for an answer")
         if AnswerLink.objects.using(using).filter(job_id=job_id).count() >= MOST_LINKS:
             raise InvalidJob(None, "too_many_links", f"a job may have {MOST_LINKS} links: withdraw some")
-        if job.biz_type.encrypted:
+        if job.biz_type.encrypted or job.is_sealed:
             link.seal()
         link.save(using=using)
         _record(Deed.LINK, link, job, by=by, using=using)

@@ -293,6 +293,16 @@ def test_the_question_of_an_encrypted_biz_type_is_encrypted(ask: BizType) -> Non
     assert look_at_link(token_of(plain))[0].question == "May it be paid?"
 
 
+def test_the_question_about_a_job_that_is_still_encrypted_is_encrypted(ask: BizType) -> None:
+    BizType.objects.filter(pk=ask.pk).update(encrypted=True)
+    job_id = asked()
+    BizType.objects.filter(pk=ask.pk).update(encrypted=False)
+
+    link(job_id, question="May expense 42 be paid?")
+
+    assert "expense" not in stored(AnswerLink.objects.get(), "question")
+
+
 def test_links_go_with_their_jobs(ask: BizType) -> None:
     purged, kept = link(asked()), link(asked(biz_id="43"))
     answer_by_link(token_of(purged), "approved")
