@@ -168,6 +168,7 @@ def test_forms_say_when_a_quota_is_used_up(person: Client, biz_type: BizType) ->
         assert f"The tenant&#x27;s quota is used up: {words}." in answer.content.decode()
 
 
+@pytest.mark.postgresql_only  # SQLite lets one transaction write at a time
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("name", "form", "model"), [("apikey", ApiKeyForm, ApiKey), ("biztype", BizTypeForm, BizType)])
 def test_of_two_forms_at_once_one_takes_the_last_place_and_the_other_says_so(

@@ -1,6 +1,6 @@
 """Creates, claims, ends and lost workers meet where the last is kept: one runs at a time, and the last one runs last.
 
-At night there are a thousand races; by day a hundred, and fewer on SQLite, which lets one write at a time.
+At night there are a thousand races; by day forty, and fewer on SQLite, which lets one write at a time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SECOND = timedelta(seconds=1)
 
 
 def rounds() -> int:
-    races = 1_000 if FACTOR > 1 else 100
+    races = 1_000 if FACTOR > 1 else 40
     return max((races if connection.vendor == "postgresql" else races // 5) // len(KEYS), 2)
 
 
