@@ -242,9 +242,13 @@ def typescript() -> Iterator[TypeScriptProcess]:
 def over(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Which client carries out what a test asks ``Client`` for: the test runs once over each."""
     if request.param == "typescript":
-        process = request.getfixturevalue("typescript")
-        monkeypatch.setattr(TypeScriptConnection, "process", process, raising=False)
-        monkeypatch.setattr(synchronous_client, "Connection", TypeScriptConnection)
-        monkeypatch.setattr(synchronous_jobs, "new_job_fields", _without_key)
-        monkeypatch.setattr(synchronous_jobs.Jobs, "wait", _wait)
+        use_typescript(request.getfixturevalue("typescript"), monkeypatch)
     return str(request.param)
+
+
+def use_typescript(process: TypeScriptProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the TypeScript client carry out what ``Client`` is asked for."""
+    monkeypatch.setattr(TypeScriptConnection, "process", process, raising=False)
+    monkeypatch.setattr(synchronous_client, "Connection", TypeScriptConnection)
+    monkeypatch.setattr(synchronous_jobs, "new_job_fields", _without_key)
+    monkeypatch.setattr(synchronous_jobs.Jobs, "wait", _wait)

@@ -104,10 +104,11 @@ class Sending {
   }
 
   #refusal(response: Response, text: string): Problem | UnexpectedAnswer {
-    // Browsers do not show the status of a redirect that is not followed: it is 0.
     if (response.status < 400) {
+      // Browsers say no more of a redirect that is not followed.
+      const how = response.type === "opaqueredirect" ? "with a redirect" : response.status;
       const where = response.headers.get("Location") ?? "elsewhere";
-      return new UnexpectedAnswer(`${this.#name} was answered ${response.status}, to ${where}: give that site's address`);
+      return new UnexpectedAnswer(`${this.#name} was answered ${how}, to ${where}: give that site's address`);
     }
     return problem(this.#name, documentOf(response, text), {
       status: response.status,

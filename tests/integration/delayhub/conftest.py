@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.lasting import Lasting
+from tests.typescript_client import over, typescript
 from tests.web_server import prepare_database, web_server
+
+__all__ = ["over", "typescript"]
 
 LASTING: Lasting[int] = Lasting("lasting_web_server")
 

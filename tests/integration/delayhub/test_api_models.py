@@ -17,10 +17,12 @@ from delayhub.api_models import biz_types, operations, stats
 from delayhub.api_models import jobs as job_models
 from delayhub.client import Client
 from delayhub.client.errors import ApiError
+from delayhub.client.synchronous import connection
 from tasksapp.api.openapi.document import openapi_document
 from tasksapp.biz_types.sample_call import AddressVerdict, Verdict
 from tasksapp.stats.capacity import Limit
 from tasksapp.stats.delivery_health import DeliveryState
+from tests.typescript_client import TypeScriptProcess, use_typescript
 
 #: Which class stands for which schema of the document.
 ANSWERS: Mapping[str, Any] = {
@@ -213,18 +215,18 @@ def operation(name: str) -> dict[str, Any]:
     return found
 
 
-def asked(call: Callable[[Client], object]) -> httpx.Request:
-    """The first request that a call sends."""
+def asked(call: Callable[[Client], object], *, status: int = 400) -> list[httpx.Request]:
+    """The requests that a call sends where each is answered with that status."""
     requests: list[httpx.Request] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         requests.append(request)
-        return httpx.Response(400)
+        return httpx.Response(status)
 
     with Client("http://site.example", api_key="k", transport=httpx.MockTransport(answer)) as api:
         with pytest.raises(ApiError):
             call(api)
-    return requests[0]
+    return requests
 
 
 def test_the_client_has_a_verb_for_each_operation_of_the_document() -> None:
@@ -233,9 +235,10 @@ def test_the_client_has_a_verb_for_each_operation_of_the_document() -> None:
     assert documented == set(CALLS)
 
 
+@pytest.mark.usefixtures("over")
 @pytest.mark.parametrize("name", CALLS)
 def test_each_verb_asks_where_the_document_says(name: str) -> None:
-    request = asked(CALLS[name])
+    request = asked(CALLS[name])[0]
 
     method, path = name.split(" ")
     parts = request.url.raw_path.decode().partition("?")[0].removeprefix("/api").split("/")
@@ -247,6 +250,20 @@ def test_each_verb_asks_where_the_document_says(name: str) -> None:
     parameters = {entry["name"] for entry in described}
     assert set(request.url.params) <= parameters
     assert parameters - set(request.url.params) <= OWN_PARAMETERS
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_typescript_client_repeats_what_this_one_does(
+    name: str, typescript: TypeScriptProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection.time, "sleep", lambda _: None)
+    here = asked(CALLS[name], status=502)
+
+    use_typescript(typescript, monkeypatch)
+
+    there = asked(CALLS[name], status=502)
+    of_both = [[(sent.method, sent.url.path, sent.url.params.multi_items()) for sent in each] for each in (here, there)]
+    assert of_both[0] == of_both[1]
 
 
 @pytest.mark.parametrize("name", ANSWERS)
