@@ -20,6 +20,7 @@ REQUESTS: list[tuple[str, str, dict[str, str]]] = [
     ("GET", "v1/nothing", BEARER),
     ("POST", "v1/jobs/", BEARER),
     ("GET", "v1/jobs", {**BEARER, "host": "elsewhere.example"}),
+    ("GET", "answer", {}),
     ("POST", "v1/jobs", BEARER),
 ]
 #: Without django.contrib.auth, REST framework wants to be told that there are no users.
@@ -85,6 +86,13 @@ def test_the_docs_page_needs_no_setting(host: Host) -> None:
     assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert 'src="swagger-ui-bundle.js"' in page.body
     assert (script.status, script.headers["Content-Type"]) == (200, "text/javascript")
+
+
+def test_the_page_of_answer_links_needs_no_setting(host: Host) -> None:
+    page = host.answers[8]
+
+    assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert "<h1" in page.body
 
 
 def test_calls_are_answered_in_our_way(host: Host) -> None:

@@ -94,7 +94,7 @@ def _argument(name: str, route: str, scene: Scene) -> Any:
     words = {
         "job_id": scene.dead.pk, "biz_type_id": scene.closing.pk, "code": scene.closing.code, "content_type_id": 1,
         "verb": "redrive", "error_class": "http.503", "operation_id": scene.planned_operation.pk,
-        "queue": "delayhub.tasks", "lane": "delayhub.tasks", "series_id": scene.series.pk,
+        "queue": "delayhub.tasks", "lane": "delayhub.tasks", "series_id": scene.series.pk, "link_id": 1,
     }  # fmt: skip
     if name in words:
         return words[name]
