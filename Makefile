@@ -213,8 +213,8 @@ $(VENV)/.standalone: pyproject.toml constraints.txt | $(VENV)/.python
 # Linters of OpenAPI documents for `make check`, and what the TypeScript client stands on.
 $(VENV)/.node: clients/typescript/package.json | $(VENV)/.dev
 	@echo "installing packages of Node for the tests; this is done once and takes a minute"
-	@$(NPM_INSTALL) --no-save --prefix $(VENV)/node $(OPENAPI_LINTERS)
-	@$(NPM_INSTALL) --prefix clients/typescript
+	@$(NPM_INSTALL) --no-save --prefix $(VENV)/node $(OPENAPI_LINTERS) && $(NPM_INSTALL) --prefix clients/typescript || { \
+		echo "npm could not install them: it needs the network; tests of OpenAPI and TypeScript fail without." >&2; exit 1; }
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.python
