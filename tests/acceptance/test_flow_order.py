@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from delayhub.client import AsyncClient, JobRequest
 from delayhub.demo.receiver import Received, read_received
 from delayhub.demo.samples import CLOSE_ORDER, SEND_REMINDER, SampleBizType
 from delayhub.demo.site import Site
-from delayhub.local.service import Service
+from tests.acceptance.second_worker import second_worker
 from tests.acceptance.site import site_in
 from tests.waiting import wait_until
 
@@ -25,18 +23,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.nightly]  # by day: tests/integratio
 EACH = {CLOSE_ORDER: 25, SEND_REMINDER: 3}
 KEYS = [f"customer-{number}" for number in range(8)]
 KILLS = 4
-
-
-def second_worker(site: Site) -> Service:
-    """A worker beside the site's own, which is not killed."""
-    command = ["celery", "--app", "delayhub.project", "worker", "--hostname", "second@localhost"]
-    return Service(
-        "second worker",
-        command=[sys.executable, "-m", *command, "--pool", "threads", "--concurrency", "4"],
-        environment=site.environment,
-        log=site.folder.logs / "second_worker.log",
-        is_ready=lambda: True,
-    )
 
 
 def create(site: Site) -> dict[tuple[str, str], list[str]]:
@@ -68,10 +54,7 @@ def assert_in_order(ids: Sequence[str], received: Sequence[Received], sample: Sa
 
 
 def test_no_job_of_a_key_begins_before_the_one_before_it_has_ended_whoever_is_killed(tmp_path: Path) -> None:
-    with site_in(tmp_path) as site, ExitStack() as ends:
-        second = second_worker(site)
-        ends.callback(second.stop)
-        second.launch()
+    with site_in(tmp_path) as site, second_worker(site) as second:
         made = create(site)
         keys = {job_id: place for place, ids in made.items() for job_id in ids}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,8 +11,8 @@ import pytest
 from delayhub.client import Client, JobRequest
 from delayhub.demo.receiver import read_received
 from delayhub.demo.samples import SEND_REMINDER
+from tests.acceptance.second_worker import second_worker
 from tests.acceptance.site import site_in
-from tests.acceptance.test_flow_order import second_worker
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]  # by day: tests/integration/tasksapp/sql/test_keep_last_races.py
@@ -24,10 +23,11 @@ CREATES, KILLS = 12, (4, 8)
 
 def test_one_job_of_a_key_is_called_at_a_time_and_the_last_content_last_whoever_is_killed(tmp_path: Path) -> None:
     code = SEND_REMINDER.code  # its receiver fails each twice, so that jobs are under way for seconds
-    with site_in(tmp_path) as site, ExitStack() as ends, Client(site.url, api_key=site.api_key) as api:
-        second = second_worker(site)
-        ends.callback(second.stop)
-        second.launch()
+    with (
+        site_in(tmp_path) as site,
+        second_worker(site) as second,
+        Client(site.url, api_key=site.api_key) as api,
+    ):
         api.biz_types.change(code, one_live="last")
 
         def received() -> int:
