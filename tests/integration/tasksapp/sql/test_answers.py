@@ -192,7 +192,7 @@ def test_one_that_ran_then_and_is_to_be_tried_again_is_answered_when_its_time_co
 
     fail(job_id, meanwhile=answer)
     assert Job.objects.get().status == Status.PENDING
-    Job.objects.update(next_run_at=timezone.now())
+    Job.objects.update(next_run_at=timezone.now() - timedelta(seconds=1))
     Claimer(clock=RedisClock(client), worker="w", using="default").claim_due([job_id], now_ms=0)
 
     assert Job.objects.get(id=job_id).status == Status.CANCELLED

@@ -69,7 +69,8 @@ def test_the_last_of_those_created_while_one_runs_begins_when_that_has_ended(
     first = asked(1)
     (running,) = run(claimer, first)
 
-    made = [jobs.create("stock.sync", biz_id=KEY, body=body) for body in (2, 3, 4)]
+    due_at = timezone.now() - SECOND
+    made = [jobs.create("stock.sync", biz_id=KEY, body=body, due_at=due_at) for body in (2, 3, 4)]
     waiting = made[0].job_id
     beside = run(claimer, waiting)
     held, timer_ms = row(waiting), lane.look("stock.sync", [str(waiting)])[0]
