@@ -164,6 +164,8 @@ class _ProblemField(serializers.DictField):
 class BulkResultSerializer(serializers.Serializer[Any]):
     """What became of one job of a bulk: its id and how it was created, or `error`."""
 
+    example: dict[str, Any] = {"id": EXAMPLE["id"], "created": True, "replaced": False, "past_due": False}
+
     id = serializers.UUIDField(required=False)
     created = serializers.BooleanField(required=False)
     replaced = serializers.BooleanField(required=False)
@@ -177,8 +179,8 @@ class BulkAnswerSerializer(serializers.Serializer[Any]):
     @property
     def example(self) -> dict[str, Any]:
         """One that was created, and one that was refused; not made on import, since a problem's type is an address."""
-        created = {"id": EXAMPLE["id"], "created": True, "replaced": False, "past_due": False}
-        return {"created": 1, "refused": 1, "results": [created, {"error": _REFUSED.as_example()}]}
+        refused = {"error": _REFUSED.as_example()}
+        return {"created": 1, "refused": 1, "results": [BulkResultSerializer.example, refused]}
 
     created = serializers.IntegerField()
     refused = serializers.IntegerField()
