@@ -34,7 +34,7 @@ from tests.healing import what_was_healed
 from tests.long_first import long_first
 from tests.property_sizes import load_profile
 from tests.repository import ROOT
-from tests.shares import FEWEST_PROCESSES, Shares, is_left_to_others, size_of_share
+from tests.shares import Shares, has_shares, is_left_to_others, share_of, size_of_share
 
 register()
 
@@ -43,8 +43,6 @@ load_profile()
 LEAN_PROCESSES = str(ROOT / "tests" / "lean_processes")
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_serialized_rollback"}
 HOUSE = ROOT / "tests" / "house"
-#: This one of several processes that run the tests, and how many there are; 0 in a process of its own.
-PROCESS, PROCESSES = os.environ.get("PYTEST_XDIST_WORKER", ""), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0"))
 ALLOWED_SKIP = "cannot run here:"
 
 
@@ -188,17 +186,29 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         gc.enable()
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Spares a process of several the files of which others have the tests."""
-    if PROCESSES and collection_path.suffix == ".py" and collection_path.name.startswith("test_"):
-        return is_left_to_others(collection_path, process=PROCESS, processes=PROCESSES) or None
+    if collection_path.suffix == ".py" and collection_path.name.startswith("test_"):
+        return _others_have(collection_path, config=config) or None
     return None
+
+
+def _others_have(path: Path, *, config: pytest.Config) -> bool:
+    own = getattr(config, "workerinput", {})
+    process = own.get("share_of", "")
+    return process != "" and is_left_to_others(path, process=process, processes=own["workercount"])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells one of several processes which tests it has."""
+    node.workerinput["share_of"] = share_of(node)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares | None:
     processes = len(parse_tx_spec_config(config))
-    return Shares(config, log, processes) if processes >= FEWEST_PROCESSES else None
+    return Shares(config, log, processes) if has_shares(config, processes) else None
 
 
 @pytest.hookimpl(tryfirst=True, wrapper=True)  # before -m selects, and after others have put them in their order
@@ -214,9 +224,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     yield
-    if PROCESSES:
-        items[:] = [item for item in items if not is_left_to_others(item.path, process=PROCESS, processes=PROCESSES)]
-        items[:] = long_first(items, processes=size_of_share(PROCESS, PROCESSES))
+    if own := getattr(config, "workerinput", None):
+        items[:] = [item for item in items if not _others_have(item.path, config=config)]
+        items[:] = long_first(items, processes=size_of_share(own.get("share_of", ""), own["workercount"]))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

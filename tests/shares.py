@@ -33,6 +33,24 @@ def is_long(path: Path) -> bool:
     return str(path.relative_to(ROOT)).startswith(LONG_ROOMS) or _WAITS.search(path.read_text()) is not None
 
 
+def share_of(node: Any) -> str:
+    """By the name of a process, which tests one has that is started now: its own, or those of one that died before it.
+
+    '' for all tests: where processes are few; and with ``--lf``, by which a share without failed tests would run all
+    of its own.
+    """
+    processes = len(node.nodemanager.specs)
+    if not has_shares(node.config, processes):
+        return ""
+    scheduler = node.config.pluginmanager.get_plugin("dsession").sched
+    return str(node.gateway.id if scheduler is None else scheduler.died)
+
+
+def has_shares(config: pytest.Config, processes: int) -> bool:
+    """Whether the processes of a run have a part of the tests each."""
+    return processes >= FEWEST_PROCESSES and not config.getoption("lf", False)
+
+
 def has_long_tests(process: str, processes: int) -> bool:
     """Whether a process of that name, ``gw0`` and so on, has the tests that wait; the first ones do."""
     return int(process.removeprefix("gw")) < processes - round(processes * QUICK)
@@ -44,8 +62,8 @@ def is_left_to_others(path: Path, *, process: str, processes: int) -> bool:
 
 
 def size_of_share(process: str, processes: int) -> int:
-    """How many processes have the tests that this one has."""
-    if processes < FEWEST_PROCESSES:
+    """How many processes have the tests that this one has; the process is '' where each has all."""
+    if process == "" or processes < FEWEST_PROCESSES:
         return processes
     quick = round(processes * QUICK)
     return processes - quick if has_long_tests(process, processes) else quick
@@ -62,6 +80,8 @@ class Shares:
 
     def __init__(self, config: pytest.Config, log: Any, processes: int) -> None:
         self.config, self._processes = config, processes
+        #: The process that ended last: where it died, the one that xdist starts in its place has its share.
+        self.died = ""
         quick = round(processes * QUICK)
         self._long, self._quick = (WorkStealingScheduling(config, log) for _ in range(2))
         self._long.numnodes, self._quick.numnodes = processes - quick, quick
@@ -109,7 +129,8 @@ class Shares:
         self._of(node).remove_pending_tests_from_node(node, indices)
 
     def remove_node(self, node: Any) -> str | None:
+        self.died = node.workerinput["share_of"]
         return self._of(node).remove_node(node)
 
     def _of(self, node: Any) -> WorkStealingScheduling:
-        return self._long if has_long_tests(node.gateway.id, self._processes) else self._quick
+        return self._long if has_long_tests(node.workerinput["share_of"], self._processes) else self._quick
