@@ -34,7 +34,7 @@ from tasksapp.jobs.validation import (
     due_time,
     rules_of,
 )
-from tasksapp.models import BizType, Job, NewJob, Status
+from tasksapp.models import LIVE, BizType, Job, NewJob
 from tasksapp.models.api_key import MOVING
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
@@ -279,7 +279,7 @@ def _replacing(accepted: Sequence[Accepted], *, using: str) -> set[UUID]:
             continue
         numbers, names = ({key[part] for key in keys.values()} for part in (0, 1))
         rows = Job.objects.using(using).filter(**{"biz_type_id__in": numbers, f"{column}__in": names})
-        held = set(rows.filter(status=Status.PENDING).values_list("biz_type_id", column))
+        held = set(rows.filter(status__in=LIVE).values_list("biz_type_id", column))
         found |= {row_id for row_id, key in keys.items() if key in held}
     return found
 

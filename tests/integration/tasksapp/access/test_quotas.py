@@ -183,6 +183,18 @@ def test_what_takes_the_place_of_a_job_that_waits_needs_none_of_its_own(
             jobs.create("order.close", delay=60, **fields)
 
 
+def test_who_asks_for_the_live_job_gets_it_while_it_runs_too(make_biz_type: MakeBizType) -> None:
+    make_biz_type("order.once", one_live="answer")
+    running = jobs.create("order.once", biz_id="42").job_id
+    Job.objects.update(status=Status.RUNNING)
+    allow(pending_jobs=0)
+    count()
+
+    again = jobs.create("order.once", biz_id="42")
+
+    assert (again.job_id, again.created) == (running, False)
+
+
 def test_what_follows_a_job_is_made_all_the_same(make_biz_type: MakeBizType, receiver: Receiver, fire: Fire) -> None:
     make_biz_type("order.close", url=receiver.url(), on_success="order.told")
     make_biz_type("order.told")
