@@ -84,7 +84,8 @@ def edit(
             if values.get("priority") not in {None, job.priority} and job.biz_type.is_ordered and job.place is not None:
                 raise RULES["priority"].refusal("conflict", ORDERED_PRIORITY)
             values |= _at_rest(job, values, using=using)
-            with one_by_one(job, key=values.get("live_key", job.live_key), using=using):
+            live_key, biz_id = values.get("live_key", job.live_key), values.get("biz_id", job.biz_id)
+            with one_by_one(job, key=live_key, biz_id=biz_id, using=using):
                 change(job, values, verb=Deed.EDIT, by=by, reason=reason, using=using)
             follow_on_commit(
                 [job], verb=Deed.EDIT, by=by, using=using, former_key=former_key, look_again="biz_id" in values

@@ -30,7 +30,6 @@ from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
 from tasksapp.models.sealable import stored
 from tasksapp.sql.insert_live_jobs import live_jobs
-from tasksapp.sql.keep_last import MARK
 from tasksapp.sql.ordered_keys import keys_in_order
 from tasksapp.timers.arming import follow, forget
 from tasksapp.timers.timer import Timer
@@ -241,7 +240,7 @@ def apply(
         if verb is Verb.RUN_NOW:
             refuse_not_first(job, using=using)
         values = verb.values(now=now, due=due, by=by, row=job)
-        with one_by_one(job, key=job.live_key, using=using):
+        with one_by_one(job, key=job.live_key, biz_id=job.biz_id, using=using):
             change(job, values, verb=verb.word, by=by, reason=reason, using=using)
         follow_on_commit([job], verb=verb.word, by=by, using=using, look_again=verb is Verb.REDRIVE)
     return job
@@ -276,8 +275,8 @@ def locked(job_id: UUID, *, verb: str, source: Status, version: int | None, usin
 
 
 @contextmanager
-def one_by_one(job: Job, *, key: str | None, using: str) -> Iterator[None]:
-    """Lets the block change a job that may become the second live one of that key. Raises OneIsLive."""
+def one_by_one(job: Job, *, key: str | None, biz_id: str, using: str) -> Iterator[None]:
+    """Lets the block change a job that may become the second live one of that key and biz id. Raises OneIsLive."""
     if key is None:
         yield
         return
@@ -286,7 +285,7 @@ def one_by_one(job: Job, *, key: str | None, using: str) -> Iterator[None]:
             yield
     except IntegrityError:
         live = live_jobs([(job.biz_type_id, key)], using=using).get((job.biz_type_id, key))
-        raise OneIsLive(job.biz_type.code, key.lstrip(MARK), live) from None
+        raise OneIsLive(job.biz_type.code, biz_id, live) from None
 
 
 def change(job: Job, values: Mapping[str, Any], *, verb: str, by: Actor | None, reason: str, using: str) -> None:

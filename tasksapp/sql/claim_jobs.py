@@ -239,7 +239,7 @@ def _claim_waiting(
 ) -> ClaimAnswer:
     """Claims those of the jobs that wait for no other one of their biz id any more."""
     answer, now = ClaimAnswer(token=token), values["now"]
-    turns = begin_waiting(ids, now=now, using=using)
+    turns = begin_waiting(ids, now=now, using=using, in_turn=in_turn)
     answer.not_due = [(job_id, now + WAIT) for job_id in turns.behind]
     answer.locked = [job_id for job_id in ids if job_id not in {*turns.begun, *turns.behind}]
     if turns.begun:

@@ -20,6 +20,7 @@ from django.db.models.functions import Greatest
 
 from tasksapp.models import LIVE, Job, Transition
 from tasksapp.sql.make_live import make_live
+from tasksapp.sql.ordered_keys import give_places
 from tasksapp.sql.series_overlap import WAIT
 
 #: No biz id has it: they hold no control characters.
@@ -51,10 +52,11 @@ def is_waiting(live_key: str | None) -> bool:
     return live_key is not None and live_key.startswith(MARK)
 
 
-def begin_waiting(ids: Sequence[UUID], *, now: datetime, using: str) -> Turns:
+def begin_waiting(ids: Sequence[UUID], *, now: datetime, using: str, in_turn: bool = False) -> Turns:
     """Takes the mark off those of the jobs whose turn has come. Rows that others have locked are in neither list.
 
-    One that waited is due from then on, so that it is not late, and no older than that.
+    One that waited is due from then on, so that it is not late, and no older than that. ``in_turn``: they are the first
+    of their ordered flow keys, which the caller holds.
     """
     jobs = Job.objects.using(using)
     waiting = jobs.filter(id__in=ids, status=_PENDING, live_key__startswith=MARK)
@@ -68,20 +70,40 @@ def begin_waiting(ids: Sequence[UUID], *, now: datetime, using: str) -> Turns:
         begun = make_live(free, {"live_key": F("biz_id"), "due_at": Greatest("due_at", "next_run_at")}, using=using)
         behind = [job_id for job_id in locked if job_id not in begun]
         jobs.filter(id__in=behind).update(next_run_at=now + WAIT)
+        if in_turn and behind:
+            _let_go_first(behind, using=using)
     return Turns(begun, behind)
 
 
+def _let_go_first(behind: Sequence[UUID], *, using: str) -> None:
+    """Puts the jobs behind those that they wait for, where these come after them in one order: else none would run."""
+    jobs = Job.objects.using(using)
+    for job in jobs.filter(id__in=behind).only("biz_type_id", "biz_id", "flow_key", "due_at", "place"):
+        others = jobs.filter(biz_type_id=job.biz_type_id, live_key=job.biz_id, status=_PENDING, place__isnull=False)
+        others = others.filter(flow_key=job.flow_key, due_at__gte=job.due_at)
+        for due_at in others.values_list("due_at", flat=True):
+            (place, _), *_ = give_places([(job.biz_type_id, job.flow_key)], using=using)
+            jobs.filter(id=job.id).update(due_at=due_at, place=place)
+
+
 def wake_waiting(ended: Iterable[tuple[int, str]], *, now: datetime, using: str) -> list[Job]:
-    """The jobs that are due and waited for the end of others, which are given by biz type and biz id."""
+    """The jobs that are due and waited for the end of others, which are given by biz type and biz id.
+
+    All of them are due from now on; those in order are not given back: their flow keys are woken.
+    """
     keys: dict[int, list[str]] = defaultdict(list)
     for biz_type_id, biz_id in ended:
         keys[biz_type_id].append(waiting_key(biz_id))
     woken: list[Job] = []
     for biz_type_id, held in keys.items():
-        # Those in order come again by themselves: Redis has a timer for the first of their flow key only.
-        rows = Job.objects.using(using).filter(
-            biz_type_id=biz_type_id, live_key__in=held, status=_PENDING, due_at__lte=now, place__isnull=True
-        )
-        rows.filter(next_run_at__gt=now).update(next_run_at=now)
-        woken += rows.select_related("biz_type").defer("body", "raw")
+        jobs = Job.objects.using(using)
+        rows = jobs.filter(biz_type_id=biz_type_id, live_key__in=held, status=_PENDING, due_at__lte=now)
+        with transaction.atomic(using=using):
+            if connections[using].features.has_select_for_update:
+                # No outcome waits for the transaction of a create: what others hold comes by itself, in WAIT or before.
+                locked = rows.order_by("id").select_for_update(no_key=True, skip_locked=True)
+                rows = jobs.filter(id__in=list(locked.values_list("id", flat=True)))
+            rows.update(next_run_at=now)
+            # Of those in order Redis has a timer for the first of their flow key only.
+            woken += rows.filter(place__isnull=True).select_related("biz_type").defer("body", "raw")
     return woken

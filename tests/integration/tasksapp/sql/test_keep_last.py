@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 from cryptography.fernet import Fernet
-from django.db import connection
+from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -267,23 +268,8 @@ def test_the_longest_biz_ids_have_one_that_waits_each(sync: BizType, claimer: Cl
     assert len(waiting) == 2
     assert {len(waiting_key(key)) <= 200 for key in keys} == {True}
     assert Job.objects.filter(body="3", status=Status.PENDING).count() == 2
-
-
-def test_jobs_of_an_ordered_flow_key_wait_for_both(
-    make_biz_type: MakeBizType, claimer: Claimer, completer: Completer
-) -> None:
-    make_biz_type("stock.sync", one_live="last", ordered="dead_lets_go")
-    (running,) = run(claimer, asked(1, flow_key="anna"))
-    other = asked(2, biz_id="order-43", flow_key="berta")
-    waiting = asked(3, flow_key="berta")
-
-    assert run(claimer, waiting) == [], "another one of its flow key comes first"
-    (first,) = run(claimer, other)
-    end(completer, first)
-    assert run(claimer, waiting) == [], "another one of its biz id runs"
-    end(completer, running)
-    come_again(waiting)
-    assert [job.id for job in run(claimer, waiting)] == [waiting]
+    with pytest.raises(OneIsLive, match=f"'{keys[0]}' is live"):
+        jobs.edit(asked(4, biz_id="other"), biz_id=keys[0])
 
 
 def test_a_task_under_way_has_begun(make_biz_type: MakeBizType) -> None:
@@ -342,6 +328,25 @@ def test_one_that_is_behind_is_looked_at_now_and_then_and_is_not_overdue(sync: B
 
 
 @pytest.mark.postgresql_only
+def test_what_ends_does_not_wait_for_who_replaces_what_waits(
+    sync: BizType, claimer: Claimer, completer: Completer
+) -> None:
+    (running,) = run(claimer, asked(1))
+    waiting = asked(2)
+    run(claimer, waiting)
+
+    def end_it() -> None:
+        end(completer, running)
+        connections.close_all()
+
+    with ThreadPoolExecutor(1) as beside, transaction.atomic():
+        Job.objects.select_for_update().get(id=waiting)
+        beside.submit(end_it).result(timeout=10)
+
+    assert row(running.id).status == Status.SUCCEEDED
+
+
+@pytest.mark.postgresql_only
 def test_other_biz_types_take_no_statement_more(
     make_biz_type: MakeBizType, claimer: Claimer, completer: Completer
 ) -> None:
@@ -370,4 +375,4 @@ def test_other_biz_types_take_no_statement_more(
         statements(code)  # which reads the biz type
 
     assert statements("order.close") == [1, 1, 1]
-    assert statements("stock.sync") == [1, 5, 3]
+    assert statements("stock.sync") == [1, 5, 2]
