@@ -113,7 +113,7 @@ def make_follow_ups(ended: Sequence[EndedJob], *, using: str, now: datetime | No
             by_tenant.setdefault(job.biz_type.tenant_id or 0, []).append(job)
     for tenant_id, group in sorted(by_tenant.items()):  # each locks flow keys: all workers do so in one order
         requests = [(job, request) for job in group if (request := _request(job, using=using)) is not None]
-        made = _made([request for _, request in requests], tenant_id=tenant_id, now=now, using=using)
+        made = _made([request for _, request in requests], reach=Reach(tenant_id), now=now, using=using)
         for (job, request), outcome in zip(requests, made, strict=True):
             if isinstance(outcome, Rejected):
                 _complain(job, request.biz_type, str(outcome.error), using=using)
@@ -129,9 +129,9 @@ def _with_answers(ended: Sequence[EndedJob], *, now: datetime, using: str) -> li
     return [job._replace(answer=taken[job.id]) if job.id in taken else job for job in ended]
 
 
-def _made(requests: Sequence[JobRequest], *, tenant_id: int, now: datetime, using: str) -> list[Created | Rejected]:
+def _made(requests: Sequence[JobRequest], *, reach: Reach, now: datetime, using: str) -> list[Created | Rejected]:
     """What became of each request."""
-    reach = Reach(tenant_id, while_moving=True)
+    reach = reach._replace(while_moving=True)
     outcomes, _ = checked(requests, reach=reach, now=now, using=using, is_limited=False)
     accepted = [outcome for outcome in outcomes if isinstance(outcome, Accepted)]
     # Tombstones hold follow-ups from before them; the clock of who laid one may be ahead of this one.
@@ -144,15 +144,17 @@ def _made(requests: Sequence[JobRequest], *, tenant_id: int, now: datetime, usin
     return [outcome if isinstance(outcome, Rejected) else next(made) for outcome in outcomes]
 
 
-def make_follow_up(job: EndedJob, *, now: datetime, using: str) -> UUID:
+def make_follow_up(job: EndedJob, *, seen_by: object, now: datetime, using: str) -> UUID:
     """The id of the job that follows, which was missing; in the caller's transaction. Raises what keeps it from that.
 
-    Raises InvalidJob where it would be one too many of a chain.
+    Raises InvalidJob where it would be one too many of a chain, and UnknownBizType where the caller of the API does
+    not see its biz type.
     """
     request = _request(job, using=using)
     if request is None:
         raise InvalidJob(None, "chain", f"at most {MOST_DEPTH} jobs follow each other")
-    (outcome,) = _made([request], tenant_id=job.biz_type.tenant_id or 0, now=now, using=using)
+    reach = Reach.of(seen_by)._replace(tenant_id=job.biz_type.tenant_id or 0)
+    (outcome,) = _made([request], reach=reach, now=now, using=using)
     if isinstance(outcome, Rejected):
         raise outcome.error
     return outcome.job_id

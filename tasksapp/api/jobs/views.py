@@ -192,7 +192,7 @@ class JobViews(ApiViewSet):
     def run_again(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Makes a new job, due at once, with what the job carries. The receiver sees another `webhook-id`."""
         with changing(request, changeable(request), job_id=job_id(pk), version=fields.get("version")):
-            made = jobs.run_again(job_id(pk), by=actor_of(request))
+            made = jobs.run_again(job_id(pk), version=fields.get("version"), by=actor_of(request))
         return shown(made.job, status=201)
 
     @endpoint(
@@ -206,7 +206,9 @@ class JobViews(ApiViewSet):
     def follow_up(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Makes what was to follow from an ended job and could not be made, as its last error says. Gives that job."""
         with changing(request, changeable(request), job_id=job_id(pk), version=fields.get("version")):
-            made = jobs.follow_up_again(job_id(pk), by=actor_of(request))
+            made = jobs.follow_up_again(
+                job_id(pk), version=fields.get("version"), seen_by=request.user, by=actor_of(request)
+            )
         return shown(changeable(request).get(id=made), status=201)
 
     @endpoint(

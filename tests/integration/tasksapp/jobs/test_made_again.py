@@ -168,6 +168,48 @@ def test_a_long_error_leaves_room_for_it_and_an_encrypted_one_is_encrypted(
     assert Job.objects.filter(biz_type__code="report").count() == 1
 
 
+def test_a_key_that_does_not_see_what_follows_makes_none(
+    told: BizType, ended: Callable[..., UUID], client: Client
+) -> None:
+    job_id = ended()
+    enable(told)
+    seen = [BizType.objects.get(code="order.close").pk]
+    own = issue_key("own", scopes=["jobs:act"], biz_type_ids=seen).key
+    both = issue_key("both", scopes=["jobs:act"], biz_type_ids=[*seen, told.pk]).key
+
+    def post(key: str) -> Any:
+        headers: Any = {"authorization": f"Bearer {key}"}
+        return client.post(f"/api/v1/jobs/{job_id}/follow-up", "{}", content_type="application/json", headers=headers)
+
+    refused = post(own)
+
+    assert (refused.status_code, "report" in refused.json()["detail"]) == (400, True)
+    assert followed() == []
+    assert post(both).status_code == 201
+
+
+def test_who_names_another_version_makes_none_and_whoever_has_the_job_sees_the_change(
+    told: BizType, ended: Callable[..., UUID], client: Client
+) -> None:
+    job_id = ended()
+    enable(told)
+    key = issue_key("caller", scopes=["jobs:read", "jobs:act"]).key
+    headers: Any = {"authorization": f"Bearer {key}"}
+    address = f"/api/v1/jobs/{job_id}"
+    before = client.get(address, headers=headers)
+    version = before.json()["version"]
+
+    def post(seen: Any) -> Any:
+        body = json.dumps({"version": seen})
+        return client.post(f"{address}/follow-up", body, content_type="application/json", headers=headers)
+
+    assert [post(version + 1).status_code, post("x").status_code, post(version).status_code] == [409, 400, 201]
+    assert len(followed()) == 1
+    after = client.get(address, headers={**headers, "if-none-match": before.headers["etag"]})
+    assert after.status_code == 200
+    assert "no job of" not in after.json()["last_error"]
+
+
 def test_it_goes_with_its_job(ended: Callable[..., UUID]) -> None:
     job_id = ended()
 

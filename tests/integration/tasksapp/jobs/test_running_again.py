@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
 from uuid import UUID
 
 import pytest
+from django.test import Client
 
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
+from tasksapp.access.keys import issue_key
 from tasksapp.errors import JobNotFound, WrongState
 from tasksapp.jobs.own_request_rule import fitted
 from tasksapp.jobs.requests import RULES
@@ -47,6 +51,19 @@ def test_others_are_left_to_their_verbs(biz_type: BizType, status: Status) -> No
         jobs.run_again(store_job(biz_type, status).id)
     with pytest.raises(JobNotFound):
         jobs.run_again(UUID(int=7))
+
+
+def test_of_another_version_than_its_caller_saw_none_is_made(biz_type: BizType, client: Client) -> None:
+    first = store_job(biz_type, Status.SUCCEEDED, version=3)
+    headers: Any = {"authorization": f"Bearer {issue_key('own', scopes=['jobs:act'], tenant=biz_type.tenant).key}"}
+
+    def ask(version: Any) -> Any:
+        body = json.dumps({"version": version})
+        return client.post(f"/api/v1/jobs/{first.id}/run-again", body, content_type="application/json", headers=headers)
+
+    assert [ask(version).status_code for version in (2, "x")] == [409, 400]
+    assert Job.objects.count() == 1
+    assert ask(3).status_code == 201
 
 
 def test_it_takes_its_own_request_over_with_its_secrets(biz_type: BizType) -> None:
