@@ -28,6 +28,8 @@ from tasksapp.api.http.problems import Problem, Refused, only_known
 from tasksapp.api.http.served import served
 from tasksapp.errors import JobError, LinkNotFound, LinkOver
 from tasksapp.jobs.answer_links import answer_by_link, look_at_link
+from tasksapp.models.encrypted_text import SecretUnreadable
+from tasksapp.models.sealable import UNREADABLE
 
 #: Of a request.
 MOST_BYTES = 2_048
@@ -77,7 +79,7 @@ def _posted(request: HttpRequest) -> HttpResponse:
         return JsonResponse(_said(request, fields))
     except Refused as refused:
         return refused.problem.response()
-    except JobError as error:
+    except (JobError, SecretUnreadable) as error:
         problem = problem_of(error)
         if problem is None:
             raise
@@ -85,16 +87,19 @@ def _posted(request: HttpRequest) -> HttpResponse:
 
 
 def _said(request: HttpRequest, fields: dict[str, Any]) -> dict[str, Any]:
-    client = client_address(request)
-    _refuse_too_many(client)
     try:
         link, job = look_at_link(fields.get("token"))
     except (LinkNotFound, LinkOver):
+        # Only then: a site may see all people with the address of its proxy, and who has a link answers all the same.
+        client = client_address(request)
+        _refuse_too_many(client)
         _asked.failed(client)
         raise
     _refuse_too_many(job.id)
     _asked.failed(job.id)
     if "outcome" not in fields:
+        if link.question == UNREADABLE:
+            raise SecretUnreadable(UNREADABLE)  # nobody is asked what cannot be read
         return {"question": link.question, "outcomes": link.outcomes, "expires_at": timestamp(link.expires_at)}
     agent = request.META.get("HTTP_USER_AGENT", "")[:REASON_LENGTH]
     answer_by_link(fields["token"], fields["outcome"], address=client_ip(request), agent=agent)

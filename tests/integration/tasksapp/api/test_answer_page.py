@@ -127,6 +127,15 @@ def test_after_its_time_it_is_too_late_and_one_that_is_none_is_not_found(client:
     assert client.put(PAGE).status_code == 405
 
 
+def test_nobody_is_asked_a_question_that_no_key_opens(client: Client, token: str) -> None:
+    AnswerLink.objects.update(question="@1abcdefghAAAA")
+
+    asked = posted(client, token=token)
+
+    assert (asked.status_code, asked.json()["code"]) == (409, "secrets_unreadable")
+    assert "question" not in asked.json()
+
+
 def test_a_tenant_that_moves_is_asked_later(client: Client, token: str) -> None:
     BizType.objects.filter(code="ask").update(moved_to="moving")
 
@@ -139,9 +148,12 @@ def test_who_asks_too_often_waits_and_who_guesses_keeps_nobody_else_from_answeri
 ) -> None:
     monkeypatch.setattr(answer_page._asked, "most", 3)
     guessed = [posted(client, token=f"guess {number}").status_code for number in range(4)]
+    beside = posted(client, token=token)  # from the same address: that of their office, or of the site's proxy
+    answer_page._asked.succeeded(Job.objects.get(biz_type__code="ask").id)
     elsewhere = Client(REMOTE_ADDR="192.0.2.7")
     looked = [posted(elsewhere, token=token) for _ in range(4)]
 
     assert guessed == [404, 404, 404, 429]
+    assert beside.status_code == 200
     assert [answer.status_code for answer in looked] == [200, 200, 200, 429]
     assert 0 < int(looked[-1].headers["Retry-After"]) <= 60
