@@ -11,10 +11,11 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.db import router, transaction
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, get_script_prefix, reverse
 from django.utils import timezone
 
 from tasksapp.access import audit
@@ -26,6 +27,7 @@ from tasksapp.jobs.resolving import OUTCOME, resolve
 from tasksapp.jobs.validation import Key, Line, Moment
 from tasksapp.jobs.verbs import locked, named
 from tasksapp.models import AnswerLink, Job, Status
+from tasksapp.models.sealed_value import is_sealed
 
 #: Links of one job, and outcomes of one link.
 MOST_LINKS, MOST_OUTCOMES = 20, 10
@@ -77,10 +79,12 @@ def make_link(
     Raises InvalidJob, JobNotFound, and WrongState where the job is not pending.
     """
     using, now = using or router.db_for_write(Job), timezone.now()
-    words, ends, address = _outcomes(outcomes), EXPIRES_AT(expires_at), _address()
+    words, asks, ends, address = _outcomes(outcomes), QUESTION(question), EXPIRES_AT(expires_at), _address()
+    if is_sealed(asks):
+        raise QUESTION.refusal("invalid", f"may not begin with {asks[:2]}: so do encrypted values")
     token = secrets.token_urlsafe(TOKEN_BYTES)
     link = AnswerLink(
-        job_id=job_id, hashed_token=_hash(token), question=QUESTION(question), outcomes=words,
+        job_id=job_id, hashed_token=_hash(token), question=asks, outcomes=words,
         given_to=GIVEN_TO(given_to) or "", created_at=now, created_by=(by or OWN_CODE).name,
     )  # fmt: skip
     if not link.given_to:
@@ -90,7 +94,7 @@ def make_link(
         if not job.biz_id or not job.biz_type.on_resolved:
             raise InvalidJob(None, "not_heard", f"job {job_id} waits for no answer: it needs a biz id and on_resolved")
         link.biz_type_id, link.expires_at = job.biz_type_id, min(ends or job.due_at, job.due_at)
-        if link.expires_at <= now:
+        if _is_late(link, job):
             raise EXPIRES_AT.refusal("past", "may not be past: then it is too late for an answer")
         if AnswerLink.objects.using(using).filter(job_id=job_id).count() >= MOST_LINKS:
             raise InvalidJob(None, "too_many_links", f"a job may have {MOST_LINKS} links: withdraw some")
@@ -139,7 +143,9 @@ def look_at_link(token: Any, *, using: str | None = None) -> tuple[AnswerLink, J
     jobs = Job.objects.using(using).select_related("biz_type").defer("body", "raw")
     job = jobs.filter(id=link.job_id, status=Status.PENDING).first()
     if job is None or _is_late(link, job):
-        raise LinkOver("late")
+        # It may have been used between the two statements.
+        unused = AnswerLink.objects.using(using).filter(pk=link.pk, used_at=None)
+        raise LinkOver("late" if unused.exists() else "used")
     return link, job
 
 
@@ -185,8 +191,10 @@ def answer_by_link(
 
 
 def _is_late(link: AnswerLink, job: Job) -> bool:
-    # It may have been moved to an earlier time since; and a pending one that waits for its next attempt has fired.
-    return min(link.expires_at, job.due_at) <= timezone.now() or not job.biz_type.on_resolved
+    # It may have been moved to an earlier time since; and a pending one that waits for its next attempt has fired, also
+    # where somebody has run it before it was due: it runs at another time than that from then on.
+    has_fired = job.next_run_at != job.due_at
+    return has_fired or min(link.expires_at, job.due_at) <= timezone.now() or not job.biz_type.on_resolved
 
 
 def _outcomes(given: Any) -> list[str]:
@@ -208,9 +216,14 @@ def _address() -> str:
     if not site:
         raise InvalidJob(None, "no_site_url", "links need the setting SITE_URL: where people reach the site")
     try:
-        return f"{site.rstrip('/')}{reverse(PAGE)}"
+        path = reverse(PAGE)
     except NoReverseMatch:
         raise InvalidJob(None, "no_page", "links need the API's addresses in the project's URL conf") from None
+    # Below a path a web process knows that path too, and a command does not: the address has it once.
+    below = get_script_prefix().rstrip("/")
+    if below and urlsplit(site).path.rstrip("/") == below:
+        path = path.removeprefix(below)
+    return f"{site.rstrip('/')}{path}"
 
 
 def _record(deed: Deed, link: AnswerLink, job: Job, *, by: Actor | None, using: str) -> None:

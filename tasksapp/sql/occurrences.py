@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import connections
 from django.db.models import F, Q, QuerySet
 
-from tasksapp.models import Job, NewJob, Series, Transition
+from tasksapp.models import AnswerLink, Job, NewJob, Series, Transition
 from tasksapp.sql.insert_jobs import CONSTANT, GIVEN, copy_jobs
 
 
@@ -66,9 +66,10 @@ def delete_unclaimed(rows: QuerySet[Job]) -> list[Touched]:
     """Deletes those rows of :func:`unclaimed`, and gives back what their timers are found by."""
     found = [Touched(*row) for row in rows.values_list(*Touched._fields)]
     if found:
-        # Nothing refers to a job by a foreign key, and attempts there are none.
-        gone = Job.objects.using(rows.db).filter(id__in=[one.id for one in found], status=_PENDING)
-        gone._raw_delete(rows.db)
+        # Nothing refers to a job by a foreign key, and attempts there are none; but it may have links.
+        ids = [one.id for one in found]
+        Job.objects.using(rows.db).filter(id__in=ids, status=_PENDING)._raw_delete(rows.db)
+        AnswerLink.objects.using(rows.db).filter(job_id__in=ids)._raw_delete(rows.db)
     return found
 
 

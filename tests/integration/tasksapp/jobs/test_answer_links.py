@@ -10,10 +10,11 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
+from django.urls import set_script_prefix
 from django.utils import timezone
 
 from delayhub.clock import SystemClock
-from tasksapp import jobs
+from tasksapp import jobs, series
 from tasksapp.access.actors import Actor
 from tasksapp.errors import InvalidJob, JobNotFound, LinkNotFound, LinkOver, WrongState
 from tasksapp.jobs import answer_links, completion
@@ -141,6 +142,19 @@ def test_of_two_clicks_at_the_same_moment_one_counts_and_the_other_is_told(ask: 
         assert len(followed()) == number + 1
 
 
+def test_who_looks_while_another_answers_is_told_that_it_was_used(ask: BizType) -> None:
+    made = link(asked())
+    clicks = ["approved"]
+
+    def click_between(execute: Any, sql: str, *rest: Any) -> Any:
+        if "delayhub_job" in sql and clicks:
+            answer_by_link(token_of(made), clicks.pop())
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(click_between):
+        assert over(token_of(made), "rejected") == "used"
+
+
 def test_a_link_ends_when_its_job_is_due_or_earlier(ask: BizType) -> None:
     job_id = asked()
     due_at = Job.objects.get(id=job_id).due_at
@@ -164,6 +178,22 @@ def test_nobody_answers_what_waits_no_more(ask: BizType, status: Status) -> None
     assert over(token_of(made)) == "late"
     with pytest.raises(WrongState, match=f"cannot answer job {job_id}: it is {status}"):
         link(job_id)
+
+
+def test_nobody_answers_what_was_run_before_it_was_due_also_where_it_is_tried_again(ask: BizType) -> None:
+    BizType.objects.filter(pk=ask.pk).update(max_attempts=2)
+    job_id = asked()
+    made = link(job_id)
+    jobs.run_now(job_id)
+
+    assert over(token_of(made)) == "late"
+    with pytest.raises(InvalidJob, match="too late"):
+        link(job_id)
+    for again_at in (timezone.now() + HOUR / 2, timezone.now() + 2 * HOUR):
+        Job.objects.filter(id=job_id).update(attempts=1, next_run_at=again_at)
+        assert over(token_of(made)) == "late"
+    jobs.reschedule(job_id, delay=HOUR)
+    answer_by_link(token_of(link(job_id)), "approved")
 
 
 def test_nobody_answers_where_nobody_hears_of_answers_any_more(ask: BizType) -> None:
@@ -211,6 +241,7 @@ def test_an_answer_that_meets_the_beginning_of_the_attempt_counts_only_if_that_f
         ({"given_to": ""}, "given_to may not be empty"),
         ({"given_to": None}, "given_to may not be empty"),
         ({"question": "a" * 501}, "question"),
+        ({"question": "@1 o'clock?"}, "may not begin with @1"),
         ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at may not be past"),
     ],
 )
@@ -246,6 +277,21 @@ def test_a_site_without_the_page_makes_no_links(ask: BizType, monkeypatch: pytes
 
     with pytest.raises(InvalidJob, match="URL conf"):
         link(asked())
+
+
+@pytest.mark.parametrize(
+    ("site", "below"),
+    [("https://a.example/hub/", "/"), ("https://a.example/hub", "/hub/"), ("https://a.example", "/hub/")],
+)
+def test_a_site_below_a_path_has_that_once_in_its_addresses(ask: BizType, settings: Any, site: str, below: str) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "SITE_URL": site}
+    set_script_prefix(below)
+    try:
+        made = link(asked())
+    finally:
+        set_script_prefix("/")
+
+    assert made.url.partition("#")[0] == "https://a.example/hub/api/answer"
 
 
 def test_only_what_the_link_allows_is_answered(ask: BizType) -> None:
@@ -313,6 +359,17 @@ def test_links_go_with_their_jobs(ask: BizType) -> None:
     assert AnswerLink.objects.get().pk == kept.link.pk
     with pytest.raises(LinkNotFound):
         look_at_link(token_of(purged))
+
+
+def test_links_go_with_a_series_job_that_is_unmade(ask: BizType) -> None:
+    row = series.create("ask", name="nightly", times=[timezone.now() + HOUR / 2], biz_id="42")
+    made, kept = link(Job.objects.get().id), link(asked(biz_id="43"))
+
+    series.pause(row.pk)
+
+    assert AnswerLink.objects.get().pk == kept.link.pk
+    with pytest.raises(LinkNotFound):
+        look_at_link(token_of(made))
 
 
 def test_links_stay_behind_where_their_tenant_moves_and_end(ask: BizType) -> None:
