@@ -134,6 +134,8 @@ export class Client {
   }
 
   async #ask(method: string, path: string, init: AnyInit): Promise<{ data: unknown; response: Response }> {
+    // It stands right behind the host where the API is at its root: another one would end with what comes here.
+    if (!path.startsWith("/v1/")) throw new RangeError(`a path of the API begins with /v1/, got ${JSON.stringify(path)}`);
     for (const [name, value] of Object.entries(init.params?.path ?? {})) {
       // Steps in a path, for whoever reads the address: it would be another one.
       if (/^\.{0,2}$/.test(String(value ?? ""))) throw new RangeError(`${name} cannot be ${JSON.stringify(value)}`);
@@ -174,10 +176,15 @@ function newKey(): string {
   return crypto.getRandomValues(new Uint8Array(16)).reduce((text, byte) => text + byte.toString(16).padStart(2, "0"), "");
 }
 
-/** A body as JSON; numbers that JSON has not are refused: it would send null, and without a delay a job is due at once. */
+/**
+ * A body as JSON; numbers and times that JSON has not are refused: it would send null, and without a delay or a time a
+ * job is due at once.
+ */
 function json(body: unknown): string {
-  return JSON.stringify(body, (name, value: unknown) => {
-    if (typeof value === "number" && !Number.isFinite(value)) throw new RangeError(`${name} cannot be ${value}`);
+  return JSON.stringify(body, function (this: Record<string, unknown>, name, value: unknown) {
+    const given = this[name]; // a date is text by now, or null
+    const isNone = given instanceof Date ? value === null : typeof value === "number" && !Number.isFinite(value);
+    if (isNone) throw new RangeError(`${name} cannot be ${given}`);
     return value;
   });
 }

@@ -54,7 +54,9 @@ export function baseOf(given: string): string {
   if (!given) throw new NotConfigured("no address: give one, or set DELAYHUB_URL, such as https://delay.example");
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password) {
-    throw new RangeError(`the address must be like https://delay.example, got ${JSON.stringify(given)}`);
+    // What stands before an @ may be a password.
+    const shown = JSON.stringify(given.replace(/.*@/s, "…@"));
+    throw new RangeError(`the address must be like https://delay.example, got ${shown}`);
   }
   const bare = (url.origin + url.pathname).replace(/\/+$/, "");
   return bare.endsWith("/v1") ? bare.slice(0, -"/v1".length) : `${bare}/api`;

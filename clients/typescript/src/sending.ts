@@ -7,7 +7,10 @@ export type Expected = "json" | "whole" | "stream";
 
 /** How many characters of an answer that is no JSON a message shows. */
 const SHOWN = 200;
-/** Errors of Node before anything of a request was sent. Other programs do not tell them apart: it may have been sent. */
+/**
+ * Errors of Node before anything of a request was sent, unless what failed was to read or to write on a connection that
+ * was there. Other programs do not tell them apart: it may have been sent.
+ */
 const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|.*CERT.*|UNABLE_TO_.*)$/;
 
 /** Sends a request, and again where that is safe; gives an answer that is no refusal. Throws ApiError. */
@@ -95,12 +98,15 @@ class Sending {
   /** Why no answer came. What the caller aborted fails with the caller's own reason. */
   #failure(error: unknown): unknown {
     if (this.#request.signal.aborted) return this.#request.signal.reason;
-    const cause = ((error as Error | undefined)?.cause ?? error) as { code?: unknown; message?: unknown } | undefined;
+    const cause = ((error as Error | undefined)?.cause ?? error) as
+      | { code?: unknown; message?: unknown; syscall?: unknown }
+      | undefined;
     const code = String(cause?.code ?? "");
+    const isOnTheWay = /^(read|write)/.test(String(cause?.syscall ?? ""));
     const late = this.#late.signal.aborted;
     const reason = late ? "no answer in time" : cause?.message || code || String(error);
     const where = `${this.#request.method} ${this.#request.url.replace(/\?.*/, "")}`;
-    return new Unreachable(`${where}: ${reason}`, { wasSent: late || !NOT_SENT.test(code), cause: error });
+    return new Unreachable(`${where}: ${reason}`, { wasSent: late || isOnTheWay || !NOT_SENT.test(code), cause: error });
   }
 
   #refusal(response: Response, text: string): Problem | UnexpectedAnswer {

@@ -52,6 +52,12 @@ test("another address, and options that cannot be, are refused", () => {
   for (const options of cannot) assert.throws(() => new Client(SITE, { apiKey: "k", ...options }), RangeError);
 });
 
+test("a password in the address is not repeated", () => {
+  for (const address of ["https://a:hush@delay.example", "https://a:hu%40sh:hush@:x/"]) {
+    assert.throws(() => new Client(address, { apiKey: "k" }), (error) => error instanceof RangeError && !/hush/.test(error));
+  }
+});
+
 test("what is missing is named with its variable", () => {
   assert.throws(() => new Client("", { apiKey: "k" }), (error) => error instanceof NotConfigured && /DELAYHUB_URL/.test(error));
   assert.throws(() => new Client(SITE), (error) => error instanceof NotConfigured && /DELAYHUB_API_KEY/.test(error));
@@ -95,9 +101,10 @@ test("an idempotency key of the caller's own is kept, in the body or in a header
 
 test("what JSON has not is refused before it is sent", async () => {
   const { asked, client } = mocked(() => json({}));
-  const bad = { delay: NaN, priority: Infinity, body: { id: 10n } };
+  const bad = { delay: NaN, priority: Infinity, body: { id: 10n }, due_at: new Date("soon") };
   for (const [name, value] of Object.entries(bad)) {
-    await assert.rejects(client.POST("/v1/jobs", { body: { biz_type: "a", [name]: value } }), /NaN|Infinity|BigInt/);
+    const body = { biz_type: "a", [name]: value };
+    await assert.rejects(client.POST("/v1/jobs", { body }), /NaN|Infinity|BigInt|due_at cannot be Invalid Date/);
   }
   assert.deepEqual(asked, []);
 });
@@ -121,6 +128,9 @@ test("a request cannot be led to another host with the key", async () => {
   const { asked, client } = mocked(() => json({}));
   await client.GET("/v1/jobs/{id}", { ...JOB, baseUrl: "https://evil.example", fetch: () => assert.fail() });
   assert.equal(asked[0].url, `${SITE}/api/v1/jobs/1`);
+
+  const atRoot = new Client("https://delay.example/v1", { apiKey: "k", fetch: () => assert.fail() });
+  for (const path of ["@evil.example/v1/jobs", ".evil.example/v1/jobs"]) await assert.rejects(atRoot.GET(path), RangeError);
 });
 
 test("a redirect is not followed", async (context) => {
@@ -153,6 +163,18 @@ test("a site that says nothing, or stops in its answer, is given up, and may hav
     const client = await served(context, handler, { timeoutSeconds: 0.05 });
     const late = (error) => error instanceof Unreachable && error.wasSent && /: no answer in time$/.test(error.message);
     await assert.rejects(client.POST("/v1/jobs/{id}/cancel", JOB), late);
+  }
+});
+
+test("what could not be connected to is asked again, and a connection that broke is not", async () => {
+  const broken = (facts) => () => {
+    throw new TypeError("fetch failed", { cause: Object.assign(new Error("no route"), { code: "EHOSTUNREACH", ...facts }) });
+  };
+  for (const [syscall, times] of [["connect", 4], ["read", 1], ["write", 1]]) {
+    const { asked, client } = mocked(broken({ syscall }));
+    const unsent = (error) => error instanceof Unreachable && error.wasSent === (syscall !== "connect");
+    await assert.rejects(client.POST("/v1/jobs/{id}/cancel", JOB), unsent);
+    assert.equal(asked.length, times);
   }
 });
 
