@@ -40,13 +40,14 @@ COLUMNS = (
 )  # fmt: skip
 #: All of them, in their order.
 FIELDS = ("id", "biz_type", *COLUMNS, "request", "body", "body_text", "body_base64", "content_type")
-#: Line breaks of a body that was written in several lines. In JSON they stand between its parts only.
-_IN_ONE_LINE = str.maketrans("\r\n", "  ")
+#: Line breaks and tabs of a body that was written in several lines. In JSON they stand between its parts only.
+_IN_ONE_LINE = str.maketrans("\t\r\n", "   ")
 #: With one of these a text is a formula to programs for tables, which run it.
 _SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"  # the last four are those of full width
 _FORMULA = (*_SIGNS, *"\t\r\n")
-#: Where such a program splits lines at semicolons or tabs, as it does in half of Europe, a text has several cells.
-_IN_NEXT_CELL = re.compile(f'([;\t][ "]*)([{re.escape(_SIGNS)}])')
+#: Where such a program splits lines at semicolons or tabs, as it does in half of Europe, a text has several cells. It
+#: knows no quotes within a cell then, so a line break begins another line.
+_IN_NEXT_CELL = re.compile(f'([;\t\r\n][ "]*)([{re.escape(_SIGNS)}])')
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -193,8 +194,8 @@ def _cell(value: Any) -> Any:
 
 
 def _no_formula_in_json(text: str) -> str:
-    """The same JSON: semicolons stand in its strings only, where a sign may be written by its number; tabs in none."""
-    return _IN_NEXT_CELL.sub(lambda found: f"{found[1]}\\u{ord(found[2]):04x}", text.replace("\t", " "))
+    """The same JSON in one line: semicolons stand in its strings only, where a sign may be written by its number."""
+    return _IN_NEXT_CELL.sub(lambda found: f"{found[1]}\\u{ord(found[2]):04x}", text.translate(_IN_ONE_LINE))
 
 
 def _csv(rows: Sequence[Sequence[Any]]) -> str:

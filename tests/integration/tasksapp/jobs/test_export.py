@@ -129,6 +129,28 @@ def test_no_cell_is_a_formula_where_a_program_splits_lines_elsewhere(
     assert row["last_error"].count("'") == 4
 
 
+@pytest.mark.parametrize("sign", [*"=+-@", "\uff1d"])
+def test_no_line_of_a_text_is_a_formula_where_a_program_splits_lines_elsewhere(
+    make_biz_type: MakeBizType, sign: str
+) -> None:
+    biz_type = make_biz_type("a")
+    text = f'a\n{sign}1+1\r\n "{sign}2'
+    Job.objects.bulk_create(
+        [
+            job_row(biz_type, Status.DEAD, last_error=text, body="[\n-1\n]"),
+            job_row(biz_type, Status.DEAD, raw=text.encode(), body="null"),
+        ]
+    )
+    file = b"".join(export(listed([biz_type]), "csv")).decode()
+
+    cells = [cell for line in csv.reader(io.StringIO(file, newline=""), delimiter=";") for cell in line]
+    rows = list(csv.DictReader(io.StringIO(file, newline="")))
+
+    assert [cell for cell in cells if cell.lstrip(' "').startswith(sign)] == []
+    assert {row["last_error"] or row["body_text"] for row in rows} == {f"a\n'{sign}1+1\r\n \"'{sign}2"}
+    assert [json.loads(row["body"]) for row in rows if row["body"]] == [[-1]]
+
+
 def test_a_csv_has_its_names_once_and_a_line_for_each_job(kinds: list[BizType]) -> None:
     rows = list(csv.reader(io.StringIO(b"".join(export(listed(kinds), "csv")).decode(), newline="")))
 
