@@ -56,6 +56,9 @@ class AlertBook:
         rows = Alert.objects.using(self._using)
         open_alerts = {(alert.kind, alert.biz_type_id): alert for alert in rows.filter(ended_at=None)}
         wrong = {condition.key: condition for condition in judgement.conditions}
+        for key in open_alerts.keys() & wrong.keys():
+            if wrong[key].is_about_another(open_alerts[key].facts):
+                del wrong[key]  # what was told is over first; then this is told
         silences = active_silences(using=self._using, now=now) if wrong else []
         events: list[Event] = []
         for key, condition in wrong.items():

@@ -63,6 +63,11 @@ class Condition:
         """What only one open alert has."""
         return self.kind.value, self.biz_type_id
 
+    def is_about_another(self, facts: Mapping[str, Any]) -> bool:
+        """Whether an open alert of its key has those facts, and is about another certificate."""
+        told = facts.get("of", "client"), facts.get("subject")  # older releases knew of client certificates only
+        return "of" in self.facts and told != (self.facts["of"], self.facts["subject"])
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judgement:

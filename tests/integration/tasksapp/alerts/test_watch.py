@@ -14,6 +14,7 @@ from django.utils import timezone
 from delayhub.clock import due_ms
 from delayhub.engine import TimerLane
 from tasksapp.alerts.watch import Watch
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.jobs.creation import create
 from tasksapp.models import Alert, AlertMessage, BizType, Job, JobCount, OrderedKey, Pulse, Status
 from tasksapp.stats.pulses import MINUTE, floor
@@ -52,6 +53,14 @@ def told(watch: Watch, clock: StandingClock, *, seconds: int = 12) -> list[str]:
         found += watch.run_once().told
         clock.seconds += 3
     return found
+
+
+def told_of_end(watch: Watch, clock: StandingClock, lane: TimerLane, **away: int) -> list[str]:
+    """What is told once the client certificate ends so far away."""
+    lane.claim()  # or it were said instead that nobody has claimed for long
+    BizType.objects.update(certificate_subject="CN=us", certificate_ends_at=timezone.now() + timedelta(**away))
+    biz_type_cache.clear()  # PostgreSQL's revision of a row is that of its transaction, and a test has one
+    return told(watch, clock)
 
 
 def count(biz_type: BizType, **numbers: Any) -> None:
@@ -168,9 +177,7 @@ def test_a_client_certificate_is_told_of_a_fortnight_before_its_end_and_once_mor
     watch: Watch, clock: StandingClock, biz_type: BizType, lane: TimerLane
 ) -> None:
     def ends(**away: int) -> list[str]:
-        lane.claim()  # or it were said instead that nobody has claimed for long
-        BizType.objects.update(certificate_subject="CN=us", certificate_ends_at=timezone.now() + timedelta(**away))
-        return told(watch, clock)
+        return told_of_end(watch, clock, lane, **away)
 
     assert ends(days=14, minutes=1) == []
     assert ends(days=13, hours=23) == [f"began: certificate_ends {biz_type.pk}"]
@@ -190,3 +197,18 @@ def test_so_is_the_first_certificate_of_a_bundle_that_ends(
 
     assert told(watch, clock) == [f"began: certificate_ends {biz_type.pk}"]
     assert "order.close: the certificate of CN=old in its CA bundle ends at " in AlertMessage.objects.get().subject
+
+
+@pytest.mark.usefixtures("delivers")
+def test_the_next_certificate_that_ends_is_told_when_the_first_is_replaced(
+    watch: Watch, clock: StandingClock, biz_type: BizType, lane: TimerLane
+) -> None:
+    BizType.objects.update(ca_bundle=made("old", days=13).pem)
+
+    assert told_of_end(watch, clock, lane, days=12) == [f"began: certificate_ends {biz_type.pk}"]
+    assert told_of_end(watch, clock, lane, days=11) == []  # renewed for as short a time
+    assert told_of_end(watch, clock, lane, days=90) == [
+        f"over: certificate_ends {biz_type.pk}",
+        f"began: certificate_ends {biz_type.pk}",
+    ]
+    assert "CN=old in its CA bundle ends at " in AlertMessage.objects.latest("id").subject
