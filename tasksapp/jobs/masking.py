@@ -48,12 +48,13 @@ def as_shown(row: Row, biz_type: BizType | None = None) -> Row:
     return shown
 
 
-def answer_as_shown(answer: str, *, job: Job, following: Iterable[BizType]) -> str:
+def answer_as_shown(answer: str, *, job: Job, is_readable: bool, following: Iterable[BizType]) -> str:
     """What a job was answered, as people see it: without what any of its biz types masks, or the job's body has masked.
 
     Args:
         answer: the answer's body, JSON.
         job: the job, with its biz type.
+        is_readable: whether its body can be read. Where not, its masked values cannot be looked for in the answer.
         following: the biz types whose jobs may follow; these have the answer in their bodies.
     """
     masks = _masks_of(job, job.biz_type)
@@ -66,7 +67,7 @@ def answer_as_shown(answer: str, *, job: Job, following: Iterable[BizType]) -> s
             shown = whole[len(begin) : -len(end)] if is_shown else _NO_FIELDS
     if masks is None:
         return shown
-    return masks.hiding(job.body)(shown) if job.raw is None else _NO_FIELDS
+    return masks.hiding(job.body)(shown) if job.raw is None and is_readable else _NO_FIELDS
 
 
 def for_audit(row: Job | Series, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def page_context(request: HttpRequest, job: Job, *, site: str) -> dict[str, Any]
         "siblings": siblings.newest,
         "others": siblings.others,
         "resolved": resolved,
-        "answer": masked_body(request, _shown_answer(job, answer)) if answer != "null" else "",
+        "answer": masked_body(request, _shown_answer(job, answer, is_readable=is_readable)) if answer != "null" else "",
         "answer_is_late": job.status in (Status.RUNNING, Status.SUCCEEDED, Status.DEAD, Status.DROPPED),
         "lift_url": address("tasksapp_job_lift", job.id, site=site)
         if resolved and not _took_answer(job, resolved) and may(request.user, "redrive")
@@ -160,12 +160,12 @@ def _attempts(job: Job) -> str:
     return _("%(used)d of %(most)d used") % values
 
 
-def _shown_answer(job: Job, answer: str) -> str:
+def _shown_answer(job: Job, answer: str, *, is_readable: bool) -> str:
     """The answer with the masks of its biz type, and of those whose jobs may follow."""
     codes = {code for name in FOLLOW_UPS if (code := getattr(job.biz_type, name))}
     tenant_id = job.biz_type.tenant_id or DEFAULT_TENANT
     following = biz_type_cache.find(codes, tenant_id=tenant_id, using=job._state.db or "default")
-    return answer_as_shown(answer, job=job, following=following.values())
+    return answer_as_shown(answer, job=job, is_readable=is_readable, following=following.values())
 
 
 def _before(request: HttpRequest) -> int | None:

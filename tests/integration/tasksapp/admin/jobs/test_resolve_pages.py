@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.test import Client
 from django.urls import reverse
 
+from tasksapp.jobs.creation import create
 from tasksapp.models import AuditEntry, BizType, Job, Status, Tombstone
 from tests.fixture_types import MakeBizType
 from tests.job_rows import store_job
@@ -90,6 +93,22 @@ def test_an_answer_is_shown_with_the_masks_of_its_biz_types_and_of_the_jobs_own_
     assert "of eva" in shown
     assert [text in shown for text in ("pin-8642", "hush-hush", "4111-0042-ada")] == [False] * 3
     assert json.loads(Tombstone.objects.get().answer) == said
+
+
+def test_an_answer_is_masked_where_no_key_opens_the_values_that_may_stand_in_it(
+    person: Client, biz_type: BizType, make_biz_type: MakeBizType, settings: Any
+) -> None:
+    make_biz_type("order.answered")
+    BizType.objects.filter(pk=biz_type.pk).update(on_resolved="order.answered", masked_fields=["/card"], encrypted=True)
+    job = create("order.close", delay=60, biz_id="order-7", body={"card": "4111-0042-ada"}).job
+    settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": [Fernet.generate_key().decode()]}
+
+    said = {"biz_type": [biz_type.pk], "outcome": "approved", "body": '"card 4111-0042-ada of eva"'}
+    person.post(url("resolve", job), said)
+    shown = person.get(url("change", job)).content.decode()
+
+    assert "<bdi>approved</bdi>" in shown
+    assert "4111-0042-ada" not in shown
 
 
 def test_what_followed_after_a_resolve_is_not_shown_as_resolved(person: Client, biz_type: BizType) -> None:
