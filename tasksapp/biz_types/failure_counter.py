@@ -31,18 +31,20 @@ class FailureCounter:
 
     def __init__(self) -> None:
         self._in_a_row: Counter[tuple[str, str]] = Counter()
-        #: By queue, when its callbacks last failed while its breaker was open, in monotonic seconds.
+        #: By queue, when its callbacks last failed while its breaker was open, in monotonic seconds; and when they last
+        #: lacked an access token, which a callback that wants none does not end.
         self._failed_at: dict[str, float] = {}
+        self._lacked_at: dict[str, float] = {}
 
     def probes(self, queue: str) -> int | None:
         """How many callbacks this process may send by what it has seen itself; None: as many as there are.
 
         For the time in which Redis is away, where breakers are kept for all processes.
         """
-        failed_at = self._failed_at.get(queue)
-        if failed_at is None:
+        at = [each[queue] for each in (self._failed_at, self._lacked_at) if queue in each]
+        if not at:
             return None
-        return 0 if time.monotonic() < failed_at + options().breaker_seconds else 1
+        return 0 if time.monotonic() < max(at) + options().breaker_seconds else 1
 
     def record(
         self, biz_type: BizType, *, failed: int, succeeded: bool, now_ms: int, no_token: str | None = None
@@ -64,6 +66,8 @@ class FailureCounter:
         breaker, of_token = _read(lane, biz_type)
         if no_token:
             return self._lack(biz_type, of_token, no_token, now_ms=now_ms)
+        if no_token is not None or not biz_type.asks_for_token:
+            self._lacked_at.pop(biz_type.queue, None)
         if no_token is not None and of_token.open_until_ms is not None and of_token.open_until_ms <= now_ms:
             _heal(lane, biz_type, now_ms=now_ms, of_token=True)
         if succeeded:
@@ -90,7 +94,7 @@ class FailureCounter:
         current = _row_of(biz_type)
         if current is None or any(getattr(current, name) != getattr(biz_type, name) for name in COLUMNS):
             return False  # with what it has now, there may be a token
-        self._failed_at[biz_type.queue] = time.monotonic()
+        self._lacked_at[biz_type.queue] = time.monotonic()
         if of_token.open_until_ms is None or of_token.open_until_ms <= now_ms:
             _open(brisk_lane(biz_type.lane), current, now_ms=now_ms, no_token=no_token)
         return True

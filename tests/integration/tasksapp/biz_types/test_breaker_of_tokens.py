@@ -162,8 +162,14 @@ def test_without_redis_a_process_tries_with_one_job_as_well(biz_type: BizType) -
     with without_redis():
         is_open = failures.record(biz_type, failed=0, succeeded=False, now_ms=1, no_token="why")
 
+        assert failures.probes("shop") == 0
+        failures.record(biz_type, failed=0, succeeded=True, now_ms=2, no_token=None)  # with an Authorization of its own
+        still = failures.probes("shop")
+        failures.record(biz_type, failed=0, succeeded=True, now_ms=3, no_token="")
+
     assert is_open
-    assert failures.probes("shop") == 0
+    assert still == 0
+    assert failures.probes("shop") is None
 
 
 def test_a_biz_type_without_tokens_asks_redis_no_more_than_before(
