@@ -25,12 +25,12 @@ from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.certificate import LONGEST_PEM, BadPem, set_certificate
-from tasksapp.biz_types.token_request import token_complaints
+from tasksapp.biz_types.token_request import origin_of, token_complaints
 from tasksapp.biz_types.validation import auth_complaint, secret_complaint
 from tasksapp.models import BizType
 
-#: The button that was pressed.
-DEED = "deed"
+#: The button that was pressed, and where the biz type led when the form was opened.
+DEED, OPENED_FOR = "deed", "opened_for"
 
 #: Buttons that end something: the verb, which says whether there was something to end, and what is said then.
 ENDINGS: dict[str, tuple[Callable[..., bool], verbs.Signing, Promise]] = {
@@ -177,6 +177,12 @@ class Secrets(BizTypePages):
             end, signing, said = ENDINGS[deed]
             return self._said(request, biz_type, str(said) if end(biz_type, signing, by=by) else "")
         match deed:
+            case "authorize" | "certify" if _leads_elsewhere(biz_type, since=request.POST.get(OPENED_FOR)):
+                text = _(
+                    "The address was changed while the page was open: it is %(address)s now. Nothing is stored yet."
+                )
+                self.message_user(request, text % {"address": biz_type.url}, messages.ERROR)
+                return self.to("secrets", biz_type)
             case "sign":
                 secret = OverlapForm(request.POST, is_first=not biz_type.signing_secret_sealed)
                 if secret.is_valid():
@@ -282,6 +288,11 @@ def _authorize(biz_type: BizType, given: Mapping[str, Any], *, by: Actor) -> Non
     for name, value in given.items():
         setattr(biz_type, name, value)
     verbs.edit(biz_type, given.keys(), by=by)
+
+
+def _leads_elsewhere(biz_type: BizType, *, since: str | None) -> bool:
+    """Whether it leads to another host than when the form was opened; a program that posts it may leave that out."""
+    return since is not None and origin_of(since) != origin_of(biz_type.url)
 
 
 def _signs_until(biz_type: BizType) -> str:

@@ -249,3 +249,20 @@ def test_a_client_certificate_is_set_and_deleted_and_its_key_is_never_shown(pers
     assert "CN=delayhub, until" in person.get(change_page(biz_type)).content.decode()
     person.post(page, {"deed": "uncertify"})
     assert not BizType.objects.get().client_certificate_sealed
+
+
+def test_what_was_typed_for_one_host_is_not_stored_for_another(person: Client, biz_type: BizType) -> None:
+    page, client = secrets_page(biz_type), made("delayhub")
+    opened = {"opened_for": form_fields(person.get(page).content.decode(), "certificate_form")["opened_for"]}
+    certificate = {"deed": "certify", "certificate": client.pem, "private_key": client.key_pem}
+    credentials = {"deed": "authorize", "auth": "bearer", "auth_secret": "hush-hush"}
+    BizType.objects.update(url="https://other.example/hooks")
+
+    answers = [person.post(page, {**typed, **opened}, follow=True) for typed in (certificate, credentials)]
+
+    assert ["it is https://other.example/hooks now" in answer.content.decode() for answer in answers] == [True] * 2
+    stored = BizType.objects.get()
+    assert (stored.client_certificate_sealed, stored.auth_secret_sealed) == ("", "")
+    BizType.objects.update(url=f"{opened['opened_for']}/another/path")
+    person.post(page, {**certificate, **opened})
+    assert BizType.objects.get().client_certificate
