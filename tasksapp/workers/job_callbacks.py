@@ -72,7 +72,8 @@ class JobCallbacks:
                 self._completer.put_off([(job, error)])
                 continue
             except GivenForAnotherHost as error:
-                logger.warning("a job waits for its headers: %s", error, extra={"action": "claim", "job_id": job.id})
+                said = "they are encrypted" if job.is_sealed else error
+                logger.warning("a job waits for its headers: %s", said, extra={"action": "claim", "job_id": job.id})
                 finished = completion.given_back(job, reason=f"system: {error}", at=now + HOLD, system_error=True)
                 self._completer.complete([Completion(job, finished)])
                 continue

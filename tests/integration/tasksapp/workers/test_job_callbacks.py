@@ -119,9 +119,11 @@ def test_jobs_whose_secret_cannot_be_read_are_given_back_and_get_timers(
         assert lane.look("order.close", [str(job.id)]) == [due_ms(job.next_run_at)]
 
 
+@pytest.mark.parametrize("encrypted", [False, True])
 def test_a_job_waits_whose_secret_headers_were_given_for_another_host(
-    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks
+    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks, caplog: Any, encrypted: bool
 ) -> None:
+    BizType.objects.update(encrypted=encrypted)
     due_at = timezone.now() - timedelta(seconds=1)
     job_id = create("order.close", due_at=due_at, request={"headers": {"Authorization": "Bearer mine"}}).job_id
     BizType.objects.update(url="https://evil.example/", updated_at=timezone.now())
@@ -131,3 +133,5 @@ def test_a_job_waits_whose_secret_headers_were_given_for_another_host(
     job = Job.objects.get()
     assert (made, job.status, job.attempts, job.system_errors) == ([], Status.PENDING, 0, 1)
     assert job.last_error.startswith("system: Authorization of the job: given for https://")
+    assert "a job waits for its headers" in caplog.text
+    assert ("given for https://" in caplog.text) is not encrypted
