@@ -2720,7 +2720,15 @@ export interface components {
         BulkRequest: {
             jobs: components["schemas"]["JobRequest"][];
         };
-        /** @description What became of one job of a bulk: its id and how it was created, or `error`. */
+        /**
+         * @description What became of one job of a bulk: its id and how it was created, or `error`.
+         * @example {
+         *       "id": "01a1fcb9-e182-7773-bac4-bf777e5e56f2",
+         *       "created": true,
+         *       "replaced": false,
+         *       "past_due": false
+         *     }
+         */
         BulkResult: {
             /** Format: uuid */
             id?: string;
