@@ -11,10 +11,10 @@ import redis
 
 from delayhub.engine import DelayQueue, Entry, TimerLane
 
-MILLION, FEW = 1_000_000, 10_000
+MILLION, FEW = 1_000_000, 30_000
 LIMIT_MS = 10.0
-#: Of a few rounds the best counts: what a command costs depends on what other processes do with the processor's caches.
-ROUNDS = 3
+#: The best of these counts: what a command costs depends on what other processes do with the processor's caches.
+ROUNDS = 12
 
 FILL = """
 for first = ARGV[1], ARGV[2], 1000 do
