@@ -40,7 +40,7 @@ from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.models.job_keys import IdempotencyKey
 from tasksapp.models.sealed_value import is_sealed, key_id_of, mac_of
-from tasksapp.sql.keep_last import waiting_key
+from tasksapp.sql.keep_last import new_live_key
 
 #: Why some faces have no field of that kind.
 _CALL: Mapping[Face, str] = {Face.TASK: "the call of the task has its arguments, in the place of a body"}
@@ -173,7 +173,7 @@ class Accepted(NamedTuple):
         return self._mac() if has_secrets else hashlib.sha256(self._asked()).hexdigest()
 
     def is_of(self, request_hash: str) -> bool | None:
-        """Whether an earlier request that is known by that asked for the same. None: its key is not here, nobody knows.
+        """Whether an earlier request that is known by that asked for the same; None where its key is not here.
 
         That key may be another one than the newest, such as that of the site where the tenant was.
         """
@@ -260,7 +260,7 @@ def checked(
 
 
 def _repeating(accepted: Sequence[Accepted], *, now: datetime, using: str) -> set[UUID]:
-    """The rows of requests whose idempotency key an earlier one had: who repeats one makes no job."""
+    """The rows of requests whose idempotency key an earlier one had: a repeated request makes no job."""
     keyed = [one for one in accepted if one.key is not None]
     if not keyed:
         return set()
@@ -289,9 +289,7 @@ def _held_key(request: Accepted, column: str) -> str:
     if column == "debounce_key":
         return request.row.debounce_key
     biz_id, one_live = request.row.biz_id, request.biz_type.one_live
-    if one_live == BizType.OneLive.LAST and biz_id:
-        return waiting_key(biz_id)
-    return biz_id if one_live != BizType.OneLive.ANY else ""
+    return new_live_key(biz_id, one_live) if biz_id and one_live != BizType.OneLive.ANY else ""
 
 
 def _accepted(

@@ -12,7 +12,7 @@ from django.db import connections
 
 from tasksapp.models import LIVE, BizType, Job, NewJob, Transition
 from tasksapp.sql.insert_jobs import COLUMNS, REPLACED, REPLACED_PLACE, ROW, parameters
-from tasksapp.sql.keep_last import waiting_key
+from tasksapp.sql.keep_last import by_biz_type, new_live_key
 from tasksapp.sql.read_values import read_moment, read_uuid
 
 #: Rows that one statement takes.
@@ -67,8 +67,7 @@ def insert_live_jobs(
     """
     became: dict[UUID, LiveJob] = {}
     replace = one_live in _REPLACING
-    key_of = waiting_key if one_live == BizType.OneLive.LAST else str
-    keys = {row.id: (row.biz_type_id, key_of(row.biz_id)) for row in rows}
+    keys = {row.id: (row.biz_type_id, new_live_key(row.biz_id, one_live)) for row in rows}
     if replace and len(rows) > 1 and connections[using].features.has_select_for_update:
         _lock(keys.values(), using=using)
     for chunk in _chunks(rows, keys):
@@ -125,7 +124,7 @@ def _written(
 
 def _live(keys: Sequence[Key], *, using: str) -> dict[Key, LiveJob]:
     found: dict[Key, LiveJob] = {}
-    for number, held in _by_biz_type(keys).items():
+    for number, held in by_biz_type(keys).items():
         rows = Job.objects.using(using).filter(biz_type_id=number, live_key__in=held, status__in=LIVE)
         for key, job_id, next_run_at in rows.values_list("live_key", "id", "next_run_at"):
             found[number, str(key)] = LiveJob(job_id, next_run_at, is_written=False)
@@ -134,13 +133,6 @@ def _live(keys: Sequence[Key], *, using: str) -> dict[Key, LiveJob]:
 
 def _lock(keys: Iterable[Key], *, using: str) -> None:
     """Locks the jobs that may be replaced in the order of their ids, as all verbs do: else two of them deadlock."""
-    for number, held in sorted(_by_biz_type(keys).items()):
+    for number, held in sorted(by_biz_type(keys).items()):
         live = Job.objects.using(using).filter(biz_type_id=number, live_key__in=held, status__in=LIVE)
         list(live.order_by("id").select_for_update(no_key=True).values_list("id"))
-
-
-def _by_biz_type(keys: Iterable[Key]) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = defaultdict(list)
-    for number, key in keys:
-        found[number].append(key)
-    return found

@@ -18,7 +18,7 @@ from django.db import connections, transaction
 from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Greatest
 
-from tasksapp.models import LIVE, Job, Transition
+from tasksapp.models import LIVE, BizType, Job, Transition
 from tasksapp.sql.make_live import make_live
 from tasksapp.sql.ordered_keys import give_places
 from tasksapp.sql.series_overlap import WAIT
@@ -45,6 +45,11 @@ class Turns(NamedTuple):
 def waiting_key(biz_id: str) -> str:
     """The live key of the job that waits."""
     return MARK + biz_id if len(biz_id) < _LONGEST else MARK + MARK + sha256(biz_id.encode()).hexdigest()
+
+
+def new_live_key(biz_id: str, one_live: str) -> str:
+    """The live key of a new job, by what its biz type chooses."""
+    return waiting_key(biz_id) if one_live == BizType.OneLive.LAST else biz_id
 
 
 def is_waiting(live_key: str | None) -> bool:
@@ -91,11 +96,8 @@ def wake_waiting(ended: Iterable[tuple[int, str]], *, now: datetime, using: str)
 
     All of them are due from now on; those in order are not given back: their flow keys are woken.
     """
-    keys: dict[int, list[str]] = defaultdict(list)
-    for biz_type_id, biz_id in ended:
-        keys[biz_type_id].append(waiting_key(biz_id))
     woken: list[Job] = []
-    for biz_type_id, held in keys.items():
+    for biz_type_id, held in by_biz_type((number, waiting_key(biz_id)) for number, biz_id in ended).items():
         jobs = Job.objects.using(using)
         rows = jobs.filter(biz_type_id=biz_type_id, live_key__in=held, status=_PENDING, due_at__lte=now)
         with transaction.atomic(using=using):
@@ -107,3 +109,11 @@ def wake_waiting(ended: Iterable[tuple[int, str]], *, now: datetime, using: str)
             # Of those in order Redis has a timer for the first of their flow key only.
             woken += rows.filter(place__isnull=True).select_related("biz_type").defer("body", "raw")
     return woken
+
+
+def by_biz_type(keys: Iterable[tuple[int, str]]) -> dict[int, list[str]]:
+    """The live keys of each biz type."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for number, key in keys:
+        found[number].append(key)
+    return found
