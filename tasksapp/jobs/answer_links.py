@@ -1,7 +1,7 @@
 """Answer links: a person answers a job that waits, by an address that was sent to them; once, and without a login.
 
-Whoever has the link may answer: it is known to whom it was given, not who uses it. Its token is random, and stands in
-the part of the address that browsers send to nobody; here only its hash is kept.
+Each person who has the link may answer: it is known to whom it was given, not who uses it. Its token is random, and
+stands in the part of the address that browsers send to no server; here only its hash is kept.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.db import router, transaction
+from django.db.models import QuerySet
 from django.urls import NoReverseMatch, get_script_prefix, reverse
 from django.utils import timezone
 
@@ -115,7 +116,7 @@ def links_of(job_id: UUID, *, using: str | None = None) -> list[AnswerLink]:
 
 
 def withdraw_link(job_id: UUID, link_id: int, *, by: Actor | None = None, using: str | None = None) -> None:
-    """Ends a link of the job that was not used: who has it is told that there is none.
+    """Ends a link of the job that was not used: its page says that there is none.
 
     Raises LinkNotFound.
     """
@@ -143,9 +144,7 @@ def look_at_link(token: Any, *, using: str | None = None) -> tuple[AnswerLink, J
     jobs = Job.objects.using(using).select_related("biz_type").defer("body", "raw")
     job = jobs.filter(id=link.job_id, status=Status.PENDING).first()
     if job is None or _is_late(link, job):
-        # It may have been used between the two statements.
-        unused = AnswerLink.objects.using(using).filter(pk=link.pk, used_at=None)
-        raise LinkOver("late" if unused.exists() else "used")
+        raise _over(link, using=using)
     return link, job
 
 
@@ -169,13 +168,12 @@ def answer_by_link(
         raise InvalidJob("outcome", "invalid", f"outcome must be one of {', '.join(link.outcomes)}")
     by = Actor(f"the link given to {link.given_to}"[:NAME_LENGTH], address)
     with transaction.atomic(using=using):
-        unused = AnswerLink.objects.using(using).filter(pk=link.pk, used_at=None)
         # Of two at the same moment the second one waits here for the first, and finds that it is used.
         try:
             job = locked(link.job_id, verb="answer", source=Status.PENDING, version=None, using=using)
         except (JobNotFound, WrongState):
-            raise LinkOver("late" if unused.exists() else "used") from None
-        if not unused.update(used_at=timezone.now()):
+            raise _over(link, using=using) from None
+        if not _unused(link, using=using).update(used_at=timezone.now()):
             raise LinkOver("used")
         if _is_late(link, job):
             raise LinkOver("late")
@@ -188,6 +186,15 @@ def answer_by_link(
             raise LinkOver("late") from None
     if said.too_late:
         raise LinkOver("begun" if said.status == Status.RUNNING else "late")
+
+
+def _unused(link: AnswerLink, *, using: str) -> QuerySet[AnswerLink]:
+    return AnswerLink.objects.using(using).filter(pk=link.pk, used_at=None)
+
+
+def _over(link: AnswerLink, *, using: str) -> LinkOver:
+    # Its job waits no more, or was answered by the link after that was read.
+    return LinkOver("late" if _unused(link, using=using).exists() else "used")
 
 
 def _is_late(link: AnswerLink, job: Job) -> bool:
@@ -206,7 +213,7 @@ def _outcomes(given: Any) -> list[str]:
 
 
 def _hash(token: Any) -> str:
-    # Of a random token: nobody can try them all, so the hash needs no secret, and outlives a new SECRET_KEY.
+    # Of a random token: there are too many to try, so the hash needs no secret, and outlives a new SECRET_KEY.
     return hashlib.sha256(token.encode(errors="replace")).hexdigest() if isinstance(token, str) else ""
 
 
