@@ -19,7 +19,7 @@ PATH = "/mcp"
 #: What such a server may be called where it listens to this machine only.
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _CALLER = "delayhub.caller"
-#: The longest pause that the site may ask for before a request is sent again. Nobody is to keep this server waiting.
+#: The longest pause that the site may ask for before a request is sent again. No client is to keep this server waiting.
 _MOST_WAIT_SECONDS = 2.0
 
 

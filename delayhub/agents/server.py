@@ -120,7 +120,7 @@ def _described(tool: Tool) -> types.Tool:
 def _request_key(context: ServerRequestContext[Any], given: dict[str, Any], caller: Caller, session: str) -> str:
     """What stands for a call that is sent twice.
 
-    Where sessions are not kept apart, their numbers meet: who asks for what, and the hour, count too.
+    Where sessions are not kept apart, several have the same numbers: the API key, the call and the hour count too.
     """
     if not session:
         asked = json.dumps([caller.name, given], sort_keys=True)

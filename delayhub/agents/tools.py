@@ -84,7 +84,7 @@ def cut(text: str, *, most: int = NAME_CHARACTERS) -> str:
 _TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1, "maxLength": 500}
 _TIME: Mapping[str, Any] = {"type": "string", "format": "date-time", "description": "ISO 8601, with a time zone."}
 _JOB: Mapping[str, Any] = {
-    # Formats are for agents to read, and nobody checks them; what is no id would be another part of an address.
+    # Formats only inform agents, no code checks them; and a value that is no id would change the address.
     "type": "string", "format": "uuid", "pattern": "^[0-9A-Fa-f-]{36}$", "description": "The job's id."
 }  # fmt: skip
 _BIZ_TYPE: Mapping[str, Any] = {**_TEXT, "description": "The code of a biz type; list_biz_types has them."}

@@ -101,7 +101,7 @@ class BizTypeFields(TypedDict, total=False):
     owner_url: str
     #: Which workers serve it: one of the setting ``LANES``.
     lane: str
-    #: JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them.
+    #: JSON Pointers into bodies, such as /card/number: receivers get these values, all others get a mask.
     masked_fields: Sequence[str]
     #: ``user:password`` for Basic, the token for Bearer, the client's secret for OAuth2. It is never shown.
     auth_secret: str
@@ -190,7 +190,7 @@ class BizType:
     owner_url: str | None
     #: Which workers serve it: one of the setting ``LANES``.
     lane: str
-    #: JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them.
+    #: JSON Pointers into bodies, such as /card/number: receivers get these values, all others get a mask.
     masked_fields: Sequence[str]
     paused_until: Annotated[datetime | None, "Its jobs wait until then. None: not paused."]
     paused_by: str

@@ -90,7 +90,7 @@ def _said(request: HttpRequest, fields: dict[str, Any]) -> dict[str, Any]:
     try:
         link, job = look_at_link(fields.get("token"))
     except (LinkNotFound, LinkOver):
-        # Only then: a site may see all people with the address of its proxy, and who has a link answers all the same.
+        # Only then: a site may see all people with the address of its proxy, and good links work all the same.
         client = client_address(request)
         _refuse_too_many(client)
         _asked.failed(client)

@@ -71,7 +71,7 @@ def set_certificate(biz_type: BizType, *, certificate: str, private_key: str, by
 def certificate_complaint(before: BizType, after: BizType) -> str | None:
     """Why the stored client certificate may not be shown by the edited biz type; None where it may be, or none is.
 
-    Who may edit a biz type could otherwise call, in its name, whoever else takes that certificate.
+    Otherwise a person who may edit a biz type could send requests with its certificate to other hosts.
     """
     if not before.client_certificate_sealed or origin_of(before.url) == origin_of(after.url):
         return None

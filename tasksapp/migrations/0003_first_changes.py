@@ -128,7 +128,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='biztype',
             name='masked_fields',
-            field=models.JSONField(blank=True, db_default=[], default=list, help_text='JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them.', verbose_name='masked fields'),
+            field=models.JSONField(blank=True, db_default=[], default=list, help_text='JSON Pointers into bodies, such as /card/number: receivers get these values, all others get a mask.', verbose_name='masked fields'),
         ),
         migrations.AddField(
             model_name='biztype',

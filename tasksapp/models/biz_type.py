@@ -265,7 +265,7 @@ class BizType(Authorization):
         db_default=[],
         blank=True,
         help_text=_(
-            "JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them."
+            "JSON Pointers into bodies, such as /card/number: receivers get these values, all others get a mask."
         ),
     )
 

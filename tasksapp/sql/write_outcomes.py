@@ -97,9 +97,9 @@ def write_outcomes(
         now: when.
         worker: the name that attempts are logged with.
         using: the database.
-        hearing: those that an answer calls off, also where they would be dead: whoever makes what follows knows that
-            they wait for one. Others that have one, as their biz type waits for answers by now, are pending again where
-            they may be tried: the next claim knows of it.
+        hearing: those that an answer calls off, also where they would be dead: the caller, which makes what follows,
+            knows that they wait for one. Others that have one, as their biz type waits for answers by now, are pending
+            again where they may be tried: the next claim knows of it.
     """
     if not outcomes:
         return set()

@@ -84,7 +84,7 @@ class Departure:
             carried = self._jobs(*CARRIED)
             Attempt.objects.using(self._using).filter(job__in=carried)._raw_delete(self._using)
             carried._raw_delete(self._using)
-            # Their addresses are this site's: who has one is told that there is none.
+            # Their addresses are this site's: its page says from now on that there is no such link.
             self._of(AnswerLink).delete()
             self._of(MissingFollowUp).delete()
             for kind in ("series", "paused_key", "tombstone", "idempotency_key"):

@@ -2171,7 +2171,7 @@ export interface components {
             owner_url: string | null;
             /** @description Which workers serve it: one of the setting `LANES`. */
             lane: string;
-            /** @description JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them. */
+            /** @description JSON Pointers into bodies, such as /card/number: receivers get these values, all others get a mask. */
             masked_fields: string[];
             /**
              * Format: date-time
@@ -2366,7 +2366,7 @@ export interface components {
             owner_url?: string;
             /** @description Which workers serve it: one of the setting `LANES`. */
             lane?: string;
-            /** @description JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them. */
+            /** @description JSON Pointers into bodies, such as /card/number: receivers get these values, all others get a mask. */
             masked_fields?: string[];
         };
         /**
@@ -2654,7 +2654,7 @@ export interface components {
             owner_url?: string;
             /** @description Which workers serve it: one of the setting `LANES`. */
             lane?: string;
-            /** @description JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them. */
+            /** @description JSON Pointers into bodies, such as /card/number: receivers get these values, all others get a mask. */
             masked_fields?: string[];
             /** @description `user:password` for Basic, the token for Bearer, the client's secret for OAuth2. It is stored encrypted and never shown. */
             auth_secret?: string;
@@ -2908,7 +2908,7 @@ export interface components {
             owner_url?: string;
             /** @description Which workers serve it: one of the setting `LANES`. */
             lane?: string;
-            /** @description JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them. */
+            /** @description JSON Pointers into bodies, such as /card/number: receivers get these values, all others get a mask. */
             masked_fields?: string[];
             /** @description `user:password` for Basic, the token for Bearer, the client's secret for OAuth2. It is stored encrypted and never shown. */
             auth_secret?: string;
@@ -3378,7 +3378,7 @@ export interface components {
             owner_url: string | null;
             /** @description Which workers serve it: one of the setting `LANES`. */
             lane: string;
-            /** @description JSON Pointers into bodies, such as /card/number: receivers get these values, nobody is shown them. */
+            /** @description JSON Pointers into bodies, such as /card/number: receivers get these values, all others get a mask. */
             masked_fields: string[];
             /**
              * Format: date-time

@@ -137,7 +137,7 @@ export class Client {
     // It stands right behind the host where the API is at its root: another one would end with what comes here.
     if (!path.startsWith("/v1/")) throw new RangeError(`a path of the API begins with /v1/, got ${JSON.stringify(path)}`);
     for (const [name, value] of Object.entries(init.params?.path ?? {})) {
-      // Steps in a path, for whoever reads the address: it would be another one.
+      // Parsers of URLs resolve these as steps: it would be another address.
       if (/^\.{0,2}$/.test(String(value ?? ""))) throw new RangeError(`${name} cannot be ${JSON.stringify(value)}`);
     }
     const { parseAs = "json" } = init;

@@ -181,7 +181,7 @@ test("what could not be connected to is asked again, and a connection that broke
 test("an answer that keeps coming, and a caller that reads a stream slowly, are not late", async (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const after = async (milliseconds) => {
-    await new Promise((resolve) => setImmediate(resolve)); // whoever waits has set its timer
+    await new Promise((resolve) => setImmediate(resolve)); // by then the client that waits has set its timer
     context.mock.timers.tick(milliseconds);
   };
   let left = [];

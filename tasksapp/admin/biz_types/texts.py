@@ -55,8 +55,8 @@ HELP = {
     ),
     "headers": _('Sent with each callback: {"X-Source": "shop"}. Keys and tokens belong under Secrets.'),
     "masked_fields": _(
-        'A list of JSON Pointers into bodies: ["/card/number", "/items/*/name"]. Receivers get these values, and nobody'
-        " is shown them, nor what receivers repeat of them."
+        'A list of JSON Pointers into bodies: ["/card/number", "/items/*/name"]. Receivers get these values; all others'
+        " get a mask, also of what receivers repeat of them."
     ),
     "auth": _("How the receiver knows that it is you, beside the signature."),
     "ca_bundle": _(
