@@ -266,13 +266,15 @@ def _dying(
 
 def _followed_by_none(biz_types: Sequence[BizType], *, now: datetime, using: str) -> list[Condition]:
     """Biz types from whose jobs something was to follow lately that could not be made, and was not made again since."""
-    rows = MissingFollowUp.objects.using(using).filter(at__gte=_died_since(now)).values_list("biz_type_id")
-    missing = {number: (jobs, at) for number, jobs, at in rows.annotate(Count("id"), Max("at"))}
+    rows = MissingFollowUp.of_now(using=using).filter(at__gte=_died_since(now))
+    missing = {
+        number: (jobs, at) for number, jobs, at in rows.values_list("biz_type_id").annotate(Count("id"), Max("at"))
+    }
     found = []
     for biz_type in biz_types:
         if biz_type.pk in missing:
             jobs, at = missing[biz_type.pk]
-            newest = MissingFollowUp.objects.using(using).filter(biz_type=biz_type, at=at).values_list("job_id").first()
+            newest = rows.filter(biz_type=biz_type, at=at).values_list("job_id").first()
             facts = {"biz_type": biz_type.label, "jobs": jobs, "job_id": str(newest[0]) if newest else "?"}
             found.append(Condition(kind=AlertKind.NO_FOLLOW_UP, biz_type_id=biz_type.pk, facts=facts, confirm=_AT_ONCE))
     return found

@@ -27,7 +27,7 @@ from tasksapp.jobs.writing import Batch, Created, Writing
 from tasksapp.models import BizType, Job, MissingFollowUp, Status
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.new_job import seal_place
-from tasksapp.models.sealed_value import seal_short
+from tasksapp.models.sealed_value import SHORT_BYTES, SHORT_LENGTH, seal_short
 from tasksapp.models.tenant import DEFAULT_TENANT
 from tasksapp.sql.answers import Answer, Taker, take_answers
 from tasksapp.sql.tombstones import REASON, living
@@ -39,8 +39,6 @@ logger = logging.getLogger(__name__)
 MOST_DEPTH = 8
 #: The body's member that says what a job follows.
 FOLLOWS = "follows"
-#: How much of an error a row keeps.
-_ERROR_LENGTH = 500
 
 
 class EndedJob(NamedTuple):
@@ -253,13 +251,16 @@ def _depth(body: Any) -> int:
 
 
 def _complain(job: EndedJob, code: str, why: str, *, using: str) -> None:
-    said = f"no job of {code} follows: {why}"[: _ERROR_LENGTH - 2]
-    before = (REASON if job.is_resolved else job.last_error)[: _ERROR_LENGTH - 2 - len(said)]
+    said, before = f"no job of {code} follows: {why}", REASON if job.is_resolved else job.last_error
+    # As much as a row keeps of an encrypted error.
+    room = SHORT_BYTES - len(f"; {said}".encode())
+    before = before.encode()[: max(0, room)].decode(errors="ignore")
     error = f"{before}; {said}" if before else said
     if job.is_sealed:
         error = seal_short(error, place=f"{seal_place(job.biz_type.pk, job.id)}/last_error")
-    Job.objects.using(using).filter(id=job.id).update(last_error=error[:_ERROR_LENGTH])
-    end = {"biz_type": job.biz_type, "attempts": job.attempts, "at": timezone.now()}
+    rows = Job.objects.using(using).filter(id=job.id)
+    rows.update(last_error=error[:SHORT_LENGTH])
+    end = {"biz_type": job.biz_type, "at": rows.values_list("finished_at", flat=True).get()}
     MissingFollowUp.objects.using(using).update_or_create(job_id=job.id, defaults=end)
     logger.warning(
         "no job of %s follows job %s: %s", code, job.id, why, extra={"action": "follow", "job_id": str(job.id)}

@@ -6,7 +6,7 @@ import re
 from uuid import UUID
 
 from django.db import router, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from tasksapp.access import audit
@@ -60,10 +60,11 @@ def follow_up_again(
         refuse_moving(job.biz_type)
         if asked is not None and job.version != asked:
             raise VersionConflict(job_id, asked=asked, version=job.version, status=job.status)
-        ended = EndedJob.of(job)._replace(answer=_answer(job, using=using))
-        missing = MissingFollowUp.objects.using(using).filter(job_id=job_id, attempts=job.attempts)
-        if not ended.follow_up or not missing.delete()[0]:
+        ended = _ended(job)
+        if not _missing(job).delete()[0] or not (ended.follow_up or ended.is_resolved):
             raise InvalidJob(None, "nothing_missing", f"nothing is missing that was to follow job {job_id}")
+        if not ended.follow_up:
+            raise InvalidJob(None, "nothing_missing", f"nothing can follow job {job_id}: its answer is kept no more")
         said = _SAID.sub("", job.last_error)
         made = make_follow_up(ended._replace(last_error=said), seen_by=seen_by, now=now, using=using)
         if said != job.last_error:
@@ -77,11 +78,18 @@ def follow_up_again(
 
 
 def lacks_follow_up(job: Job) -> bool:
-    """Whether what was to follow from the ended job is missing. Of a job that does not say so nothing is asked."""
-    missing = MissingFollowUp.objects.filter(job_id=job.id, attempts=job.attempts)
-    return _SAID.search(job.last_error) is not None and missing.exists()
+    """Whether what was to follow from the ended job is missing, and may be made. Of most jobs nothing is asked."""
+    return bool(_ended(job).follow_up) and _missing(job).exists()
 
 
-def _answer(job: Job, *, using: str) -> Answer | None:
-    row = Tombstone.objects.using(using).filter(biz_type=job.biz_type, answered_job=job.id).first()
-    return None if row is None else Answer.of(row)
+def _missing(job: Job) -> QuerySet[MissingFollowUp]:
+    return MissingFollowUp.of_now(using=job._state.db).filter(job_id=job.id)
+
+
+def _ended(job: Job) -> EndedJob:
+    """The job with the answer that it took."""
+    ended = EndedJob.of(job)
+    if not job.biz_type.on_resolved:
+        return ended
+    row = Tombstone.objects.using(job._state.db).filter(biz_type=job.biz_type, answered_job=job.id).first()
+    return ended if row is None else ended._replace(answer=Answer.of(row))

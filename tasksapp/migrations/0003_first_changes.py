@@ -223,7 +223,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('job_id', models.UUIDField(unique=True, verbose_name='job id')),
-                ('attempts', models.PositiveIntegerField(verbose_name='attempts')),
                 ('at', models.DateTimeField(db_index=True, verbose_name='at')),
                 ('biz_type', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tasksapp.biztype', verbose_name='biz type')),
             ],

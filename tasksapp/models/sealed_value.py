@@ -25,7 +25,7 @@ _ID_LENGTH, _NONCE_BYTES, _TAG_BYTES = 8, 12, 16
 _HEAD = len(_VERSION) + _ID_LENGTH
 #: A row keeps so many characters of a short text, such as a reason; of the text itself so many bytes fit in.
 SHORT_LENGTH = 500
-_SHORT_BYTES = (SHORT_LENGTH - _HEAD) // 4 * 3 - _NONCE_BYTES - _TAG_BYTES
+SHORT_BYTES = (SHORT_LENGTH - _HEAD) // 4 * 3 - _NONCE_BYTES - _TAG_BYTES
 #: Hexadecimal digits of a MAC beside the version and the key, as the column of idempotency keys has room.
 _MAC_LENGTH = 64 - _HEAD
 
@@ -50,7 +50,7 @@ def seal_text(plain: str, *, place: str) -> str:
 
 def seal_short(plain: str, *, place: str) -> str:
     """The same in ``SHORT_LENGTH`` characters at most, of as much of the text as fits; '' for ''."""
-    return seal_text(plain.encode()[:_SHORT_BYTES].decode(errors="ignore"), place=place) if plain else ""
+    return seal_text(plain.encode()[:SHORT_BYTES].decode(errors="ignore"), place=place) if plain else ""
 
 
 def seal_bytes(plain: bytes, *, place: str) -> bytes:

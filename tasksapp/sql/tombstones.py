@@ -11,7 +11,7 @@ from django.db import connections, transaction
 from django.db.models import DateTimeField, Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Greatest
 
-from tasksapp.models import BizType, Job, Tombstone, Transition, error_class
+from tasksapp.models import BizType, Job, MissingFollowUp, Tombstone, Transition, error_class
 from tasksapp.models.job import FOLLOW_UP
 from tasksapp.models.job_keys import Keyed
 from tasksapp.sql.read_values import read_uuid
@@ -133,7 +133,8 @@ def prune_tombstones(*, before: datetime, using: str, limit: int) -> int:
     """Deletes up to ``limit`` tombstones that held until before then, and gives back how many.
 
     Pending jobs that they held are cancelled first: one may be due long after the tombstone. A tombstone stays as long
-    as a job of it runs, since that may become pending again; or waits, where the job has yet to take its answer.
+    as a job of it runs, since that may become pending again; or waits, where the job has yet to take its answer; or
+    lacks what was to follow from the answer.
     """
     jobs = Job.objects.using(using)
     with transaction.atomic(using=using):
@@ -144,7 +145,8 @@ def prune_tombstones(*, before: datetime, using: str, limit: int) -> int:
         )
         running = Exists(of_it.filter(status=Transition.RESOLVE_RETRY.source))
         waiting = Exists(of_it.filter(status=Transition.RESOLVE.source))
-        stays = Q(running) | Q(waiting, outcome__gt="", answered_job=None)
+        lacking = Exists(MissingFollowUp.objects.filter(job_id=OuterRef("answered_job")))
+        stays = Q(running) | Q(waiting, outcome__gt="", answered_job=None) | Q(lacking, answered_job__isnull=False)
         ids = list(old.exclude(stays).values_list("id", flat=True)[:limit])
         if not ids:
             return 0

@@ -24,8 +24,9 @@ from tasksapp.errors import InvalidJob, JobNotFound
 from tasksapp.jobs import completion
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
-from tasksapp.models import AlertKind, AuditEntry, BizType, Job, MissingFollowUp
+from tasksapp.models import AlertKind, AuditEntry, BizType, Job, MissingFollowUp, Tombstone
 from tasksapp.sql.purge_rows import purge_jobs
+from tasksapp.sql.tombstones import prune_tombstones
 from tasksapp.timers.lanes import client as redis
 from tasksapp.timers.redis_clock import RedisClock
 from tests.fixture_types import MakeBizType
@@ -141,6 +142,68 @@ def test_nothing_is_made_of_what_is_not_missing(told: BizType, ended: Callable[.
         jobs.follow_up_again(UUID(int=1))
 
 
+def test_an_end_without_an_attempt_is_another_too(told: BizType, ended: Callable[..., UUID], settings: Any) -> None:
+    job_id = ended()
+    enable(told)
+    jobs.redrive(job_id)
+    settings.DELAYHUB = {**settings.DELAYHUB, "MAX_SYSTEM_ERRORS": 1}
+    held = Claimer(clock=RedisClock(redis), worker="w", using="default")
+    (job,) = held.running_jobs(held.claim_due([job_id], now_ms=0))
+    given_up = completion.given_back(job, reason="system", system_error=True)
+    Completer(clock=SystemClock(), worker="w", using="default").complete([Completion(job, given_up)])
+
+    assert [one["attempts"] for one in followed()] == [1]
+    assert judged() == []
+    with pytest.raises(InvalidJob, match="nothing is missing"):
+        jobs.follow_up_again(job_id)
+
+
+def test_an_answer_is_kept_until_what_follows_from_it_was_made(
+    told: BizType, make_biz_type: MakeBizType, admin_client: Client
+) -> None:
+    make_biz_type("ask", on_resolved="report")
+    job_id = due("ask", biz_id="43", delay=HOUR)
+    jobs.resolve("ask", "43", outcome="approved", body={"by": "ada"})
+    enable(told)
+    page = reverse("admin:tasksapp_job_change", args=[job_id])
+    Tombstone.objects.update(until=timezone.now() - HOUR)
+    assert prune_tombstones(before=timezone.now(), using="default", limit=9) == 0
+    assert "Make what follows again" in admin_client.get(page).content.decode()
+
+    jobs.follow_up_again(job_id)
+
+    assert [one["answer"]["body"] for one in followed()] == [{"by": "ada"}]
+    assert "Make what follows again" not in admin_client.get(page).content.decode()
+    assert prune_tombstones(before=timezone.now(), using="default", limit=9) == 1
+
+
+def test_it_says_so_where_the_answer_is_kept_no_more(
+    told: BizType, make_biz_type: MakeBizType, admin_client: Client
+) -> None:
+    make_biz_type("ask", on_resolved="report")
+    job_id = due("ask", biz_id="43", delay=HOUR)
+    jobs.resolve("ask", "43", outcome="approved")
+    enable(told)
+    Tombstone.objects.all().delete()
+    page = reverse("admin:tasksapp_job_change", args=[job_id])
+
+    assert "Make what follows again" not in admin_client.get(page).content.decode()
+    with pytest.raises(InvalidJob, match="its answer is kept no more"):
+        jobs.follow_up_again(job_id)
+
+
+def test_a_dropped_job_lacks_nothing(told: BizType, ended: Callable[..., UUID], admin_client: Client) -> None:
+    job_id = ended()
+    page = reverse("admin:tasksapp_job_change", args=[job_id])
+    assert "Make what follows again" in admin_client.get(page).content.decode()
+
+    jobs.drop(job_id)
+
+    assert "Make what follows again" not in admin_client.get(page).content.decode()
+    with pytest.raises(InvalidJob, match="nothing is missing"):
+        jobs.follow_up_again(job_id)
+
+
 def test_another_end_after_a_redrive_is_another(told: BizType, ended: Callable[..., UUID]) -> None:
     job_id = ended()
     enable(told)
@@ -154,12 +217,17 @@ def test_another_end_after_a_redrive_is_another(told: BizType, ended: Callable[.
 
 
 def test_a_long_error_leaves_room_for_it_and_an_encrypted_one_is_encrypted(
-    told: BizType, ended: Callable[..., UUID]
+    told: BizType, ended: Callable[..., UUID], admin_client: Client
 ) -> None:
     BizType.objects.filter(code__in=["order.close", "report"]).update(encrypted=True)
     biz_type_cache.clear()
     job_id = ended()
     assert "no job of report" not in str(Job.objects.filter(id=job_id).values("last_error").get())
+    assert Job.objects.get(id=job_id).last_error.endswith("no job of report follows: the biz type report is disabled")
+    assert (
+        "Make what follows again"
+        in admin_client.get(reverse("admin:tasksapp_job_change", args=[job_id])).content.decode()
+    )
     enable(told)
 
     jobs.follow_up_again(job_id)
