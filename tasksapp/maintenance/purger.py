@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from delayhub.clock import Clock, now_by
 from tasksapp.conf import options
 from tasksapp.jobs.called_off import call_off_old
-from tasksapp.models import BizType
+from tasksapp.models import AnswerLink, BizType, MissingFollowUp
 from tasksapp.sql.ordered_keys import prune_ordered_keys
 from tasksapp.sql.purge_rows import (
     BATCH_ROWS,
@@ -24,6 +24,7 @@ from tasksapp.sql.purge_rows import (
     old_keys,
     purge,
     purge_jobs,
+    purge_left,
 )
 from tasksapp.sql.tombstones import prune_tombstones
 
@@ -49,6 +50,8 @@ class Purger:
         self._batches: Iterator[Purged] | None = None
         #: When the rate allows the next rows, in monotonic seconds.
         self._next_at = 0.0
+        #: Of what is kept beside jobs, the row that the last look for what was left ended with.
+        self._looked_at: dict[type[AnswerLink | MissingFollowUp], int] = {AnswerLink: 0, MissingFollowUp: 0}
         #: Redis' time, Unix ms, of the last turn that deleted anything, and what it deleted.
         self.last: tuple[int, Purged] = 0, Purged()
 
@@ -97,6 +100,8 @@ class Purger:
                 yield Purged(tombstones=pruned)
             while prune_ordered_keys(most=limit, using=self._using):
                 yield Purged()
+            for model, after in self._looked_at.items():
+                self._looked_at[model] = purge_left(model, after=after, using=self._using, limit=limit)
 
     def count(self) -> dict[str, Purged]:
         """What would be deleted, by biz type; keys and entries under ''."""

@@ -81,6 +81,27 @@ def purge_jobs(
     return Purged(jobs, attempts)
 
 
+def purge_left(model: type[AnswerLink | MissingFollowUp], *, after: int, using: str, limit: int) -> int:
+    """Deletes those of the next rows whose jobs are gone: workers of before delete a job without them.
+
+    So few are looked at that it costs nothing where there are many.
+
+    Args:
+        model: whose rows.
+        after: the row that the last look ended with; 0 to begin.
+        using: the database.
+        limit: rows that are looked at.
+
+    Gives back the row that this look ended with, 0 where there are no more.
+    """
+    rows = model._default_manager.using(using)
+    found = dict(rows.filter(pk__gt=after).order_by("pk").values_list("pk", "job_id")[:limit])
+    known = set(Job.objects.using(using).filter(id__in=set(found.values())).values_list("id", flat=True))
+    if left := [pk for pk, job_id in found.items() if job_id not in known]:
+        rows.filter(pk__in=left).delete()
+    return max(found) if len(found) == limit else 0
+
+
 def count_old_jobs(biz_type_id: int, *, before: datetime, using: str, keeps_dead: bool = False) -> Purged:
     """How many jobs and attempts would be deleted."""
     old = _old_jobs(biz_type_id, before=before, using=using, keeps_dead=keeps_dead)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -15,7 +16,16 @@ from tasksapp.access.audit import entry, record
 from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.purger import Purger
 from tasksapp.maintenance.thread import MaintenanceThread
-from tasksapp.models import Attempt, AuditEntry, BizType, IdempotencyKey, Job, Status
+from tasksapp.models import (
+    AnswerLink,
+    Attempt,
+    AuditEntry,
+    BizType,
+    IdempotencyKey,
+    Job,
+    MissingFollowUp,
+    Status,
+)
 from tasksapp.sql.purge_rows import BATCH_ROWS, Purged
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.commands import run_command
@@ -70,6 +80,26 @@ def test_keys_go_when_they_expire(biz_type: BizType) -> None:
 
     assert purge_all() == Purged(keys=1)
     assert IdempotencyKey.objects.get().key == "new"
+
+
+def test_what_workers_of_before_leave_of_jobs_goes(biz_type: BizType) -> None:
+    """They delete jobs without what is kept beside them: they do not know it."""
+    kept, now = ended(biz_type, timedelta(0)), timezone.now()
+    left = [kept.id, uuid4(), uuid4(), kept.id]
+    AnswerLink.objects.bulk_create(
+        AnswerLink(biz_type=biz_type, job_id=of, hashed_token=str(n), outcomes=["ok"], expires_at=now, created_at=now)
+        for n, of in enumerate(left)
+    )
+    MissingFollowUp.objects.bulk_create(MissingFollowUp(biz_type=biz_type, job_id=of, at=now) for of in left[:2])
+    working = purger(MovableClock())
+
+    for _ in range(4):  # a few rows are looked at in each turn
+        for _ in working.batches(limit=2):
+            pass
+
+    for model in (AnswerLink, MissingFollowUp):
+        assert {row.job_id for row in model._default_manager.all()} == {kept.id}
+    assert AnswerLink.objects.count() == 2
 
 
 def many(biz_type: BizType, count: int) -> None:
