@@ -36,6 +36,7 @@ MOST_LINKS, MOST_OUTCOMES = 20, 10
 TOKEN_BYTES = 24
 #: The name of the page's address.
 PAGE = "delayhub:answer"
+_NONE = "there is no such link, or not any more"
 GIVEN_TO = Key(longest=100, none="", field="given_to", help="Who gets the link, for the record: a name or an address.")
 QUESTION = Line(longest=500, field="question", help="What its page asks.")
 EXPIRES_AT = Moment(field="expires_at", help="When it ends; at most when the job is due, which is the usual end.")
@@ -138,7 +139,7 @@ def look_at_link(token: Any, *, using: str | None = None) -> tuple[AnswerLink, J
     using = using or router.db_for_write(Job)
     link = AnswerLink.objects.using(using).filter(hashed_token=_hash(token)).first()
     if link is None:
-        raise LinkNotFound("there is no such link, or not any more")
+        raise LinkNotFound(_NONE)
     if link.used_at is not None:
         raise LinkOver("used")
     jobs = Job.objects.using(using).select_related("biz_type").defer("body", "raw")
@@ -174,7 +175,7 @@ def answer_by_link(
         except (JobNotFound, WrongState):
             raise _over(link, using=using) from None
         if not _unused(link, using=using).update(used_at=timezone.now()):
-            raise LinkOver("used")
+            raise _over(link, using=using)
         if _is_late(link, job):
             raise LinkOver("late")
         try:
@@ -192,9 +193,12 @@ def _unused(link: AnswerLink, *, using: str) -> QuerySet[AnswerLink]:
     return AnswerLink.objects.using(using).filter(pk=link.pk, used_at=None)
 
 
-def _over(link: AnswerLink, *, using: str) -> LinkOver:
-    # Its job waits no more, or was answered by the link after that was read.
-    return LinkOver("late" if _unused(link, using=using).exists() else "used")
+def _over(link: AnswerLink, *, using: str) -> LinkOver | LinkNotFound:
+    # Its job waits no more, or was answered by the link after that was read, or asks something else.
+    found = AnswerLink.objects.using(using).filter(pk=link.pk).first()
+    if found is None:
+        return LinkNotFound(_NONE)
+    return LinkOver("late" if found.used_at is None else "used")
 
 
 def _is_late(link: AnswerLink, job: Job) -> bool:

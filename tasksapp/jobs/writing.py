@@ -21,6 +21,7 @@ from tasksapp.jobs.flow_order import arm_keys
 from tasksapp.jobs.one_live import keeps_one, write_live
 from tasksapp.jobs.requests import DAY, Accepted, Rejected
 from tasksapp.models import BizType, Job, NewJob
+from tasksapp.sql.answers import end_links
 from tasksapp.sql.claim_keys import KeyClaim, claim_keys, repoint_key
 from tasksapp.sql.insert_jobs import insert_jobs
 from tasksapp.sql.ordered_keys import keys_in_order, placed
@@ -130,7 +131,7 @@ class Writing:
             sealed = sealed or request.is_sealed
         self.sealed = sealed
         # A statement alone is a transaction already; several need one around them.
-        if keyed or live or ordered or (debounced and (sealed or len(self.accepted) > 1)):
+        if keyed or live or ordered or (debounced and (sealed or self.asks or len(self.accepted) > 1)):
             with transaction.atomic(using=self.batch.using):
                 self._write(keyed=keyed, debounced=debounced, live=live, ordered=ordered)
         else:
@@ -189,6 +190,9 @@ class Writing:
             insert_jobs(rows, now=batch.now, using=batch.using, created_by=batch.created_by, meanwhile=prepare)
         moved = self._replace(fresh) if debounced else []
         more = self._write_live(fresh, moved) if live else {}
+        if self.asks and self.replaced:
+            asking = [request.row.id for request in fresh if request.biz_type.on_resolved]
+            end_links([self.became[row_id] for row_id in asking if row_id in self.replaced], using=self.batch.using)
         if len(plain) < len(self.accepted):
             self.outcomes = [self._outcome(request) for request in self.accepted]
 

@@ -15,7 +15,7 @@ from django.db import connections
 from django.db.models import F, Q
 
 from tasksapp.errors import AlreadyAnswered
-from tasksapp.models import Job, Tombstone, Transition, error_class
+from tasksapp.models import AnswerLink, Job, Tombstone, Transition, error_class
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.job import FOLLOW_UP
 from tasksapp.models.sealable import stored
@@ -218,6 +218,11 @@ def refuse_lifting_answers(biz_type_ids: Iterable[int], *, biz_id: str, using: s
     for row in rows.order_by("biz_type_id").select_for_update(no_key=True):
         if row.answered_job is not None and ended.filter(id=row.answered_job).exists():
             raise AlreadyAnswered(biz_id, row.outcome, at=row.at, job_id=row.answered_job)
+
+
+def end_links(job_ids: Iterable[UUID], *, using: str) -> None:
+    """Withdraws the links of jobs that ask something else now; whoever answers by one that was used is told so."""
+    AnswerLink.objects.using(using).filter(job_id__in=job_ids, used_at=None).delete()
 
 
 def jobs_to_answer(*, before: datetime, limit: int, using: str) -> list[UUID]:
