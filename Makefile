@@ -23,7 +23,8 @@ OPENAPI_LINTERS := @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3
 EXAMPLES ?= 60
 # Rounds of `make race`: so many of limits, and 50 times as many of resolves in each order.
 ROUNDS ?= 200
-# Histories that `make simulate` and `make linear` play, the first by this seed; of those of jobs with rows a tenth.
+# Histories that `make simulate` and `make linear` play, the first by this seed; of those of jobs with rows a tenth, and
+# a fortieth on PostgreSQL.
 COUNT ?= 2000
 SEED ?= 1
 # The release whose scripts some run in a part of the histories of messages: a commit, or the last tag.
@@ -151,6 +152,7 @@ simulate: $(VENV)/.dev ## histories of messages, timers, jobs with crashes and z
 	@$(BIN)/python -m proof.simulate --seed $(SEED) --count $(COUNT)
 	@$(BIN)/python -m proof.simulate --seed $(SEED) --count $$((($(COUNT) + 3) / 4)) --earlier $(EARLIER)
 	@$(BIN)/python -m proof.simulate_jobs --seed $(SEED) --count $$((($(COUNT) + 9) / 10))
+	@$(BIN)/python -m proof.simulate_jobs --seed $(SEED) --count $$((($(COUNT) + 39) / 40)) --database postgresql
 	DELAYHUB_LIVENESS_RUNS=$(COUNT) DELAYHUB_LIVENESS_FIRST=$(SEED) \
 		$(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/integration/delayhub/engine/test_timer_lane_liveness.py
 	@$(BIN)/python -m proof.check_model
@@ -160,6 +162,7 @@ simulate: $(VENV)/.dev ## histories of messages, timers, jobs with crashes and z
 mutants: $(VENV)/.dev ## mistakes in scripts and code: does each break a history (an hour; or PARTS=2/8)
 	@$(BIN)/python -m proof.run_mutants --most $(COUNT) --part $(or $(PARTS),1/1) $(OPTIONS)
 	@$(BIN)/python -m proof.run_job_mutants --most $(COUNT) --part $(or $(PARTS),1/1) $(OPTIONS)
+	@$(BIN)/python -m proof.run_job_mutants --most $(COUNT) --part $(or $(PARTS),1/1) --database postgresql $(OPTIONS)
 
 linear: $(VENV)/.dev ## verbs on one job at once, over REST: some order explains each of COUNT histories
 	@$(BIN)/python -m proof.linear --database sqlite --seed $(SEED) --count $(COUNT)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 
+from proof.catching import asked, catch_all
 from proof.jobs.standing import set_up
 
-set_up()  # before models are imported
+options = asked("run_job_mutants", most=1000, about=__doc__, databases=["sqlite", "postgresql"])
+set_up(options.database)  # before models are imported
 
 from delayhub.local.redis_server import RedisServer  # noqa: E402  as above
-from proof.catching import catch_all  # noqa: E402  as above
 from proof.histories import spare_the_collector  # noqa: E402  as above
 from proof.jobs.history import Player, drawn  # noqa: E402  as above
 from proof.jobs.ledger import Setting  # noqa: E402  as above
-from proof.jobs.mutants.table import MUTANTS, JobMutant, made  # noqa: E402  as above
+from proof.jobs.mutants.table import MUTANTS, ON_POSTGRESQL, JobMutant, made  # noqa: E402  as above
 from proof.jobs.site import site  # noqa: E402  as above
 from proof.jobs.sometimes import Sometimes  # noqa: E402  as above
 from proof.met import Met  # noqa: E402  as above
@@ -42,11 +43,9 @@ def catch(mutant: JobMutant, server: RedisServer, *, most: int) -> tuple[int, Fa
 def main() -> int:
     """0 where every mistake was caught, but those that are told why they cannot be."""
     spare_the_collector()
+    table = ON_POSTGRESQL if options.database == "postgresql" else MUTANTS
     with RedisServer() as server:
-        return catch_all(
-            MUTANTS, lambda mutant, most: catch(mutant, server, most=most), prog="run_job_mutants", most=1000,
-            about=__doc__,
-        )  # fmt: skip
+        return catch_all(table, lambda mutant, most: catch(mutant, server, most=most), options)
 
 
 if __name__ == "__main__":

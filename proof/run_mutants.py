@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from delayhub.local.redis_server import RedisServer
-from proof.catching import catch_all
+from proof.catching import asked, catch_all
 from proof.histories import spare_the_collector
 from proof.messages.history import Player, drawn
 from proof.messages.mutants import MUTANTS
@@ -37,11 +37,10 @@ def catch(mutant: Mutant, server: RedisServer, *, most: int) -> tuple[int, Failu
 
 def main() -> int:
     """0 where every mistake was caught, but those that are told why they cannot be."""
+    options = asked("run_mutants", most=2000, about=__doc__)
     spare_the_collector()
     with RedisServer() as server:
-        return catch_all(
-            MUTANTS, lambda mutant, most: catch(mutant, server, most=most), prog="run_mutants", most=2000, about=__doc__
-        )
+        return catch_all(MUTANTS, lambda mutant, most: catch(mutant, server, most=most), options)
 
 
 if __name__ == "__main__":

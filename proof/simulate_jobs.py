@@ -1,15 +1,17 @@
-"""Plays histories of jobs with rows by seed, on SQLite in memory: a part of ``make simulate``."""
+"""Plays histories of jobs with rows by seed, on SQLite in memory or on PostgreSQL: a part of ``make simulate``."""
 
 from __future__ import annotations
 
 import sys
 
+from proof.histories import asked
 from proof.jobs.standing import set_up
 
-set_up()  # before models are imported
+options = asked("simulate_jobs", __doc__, database="sqlite (default: in memory) or postgresql (slower)")
+set_up(options.database or "sqlite")  # before models are imported
 
 from delayhub.local.redis_server import RedisServer  # noqa: E402  as above
-from proof.histories import asked, play_all, spare_the_collector  # noqa: E402  as above
+from proof.histories import play_all, spare_the_collector  # noqa: E402  as above
 from proof.jobs.history import Player, drawn  # noqa: E402  as above
 from proof.jobs.site import site  # noqa: E402  as above
 from proof.jobs.sometimes import Sometimes  # noqa: E402  as above
@@ -23,7 +25,7 @@ ENOUGH = 1000
 
 def main() -> int:
     """0 where every history kept all laws, and everything was met."""
-    seeds = asked("simulate_jobs", __doc__).seeds
+    seeds = options.seeds
     spare_the_collector()
     with virtual_time(), RedisServer() as server, site(QuickRedis(server.port), server.url) as made:
         return play_all(Player(made, Met(Sometimes)), map(drawn, seeds), count=len(seeds), enough=ENOUGH)

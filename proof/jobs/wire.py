@@ -11,8 +11,10 @@ from unittest.mock import patch
 
 import redis
 from django.db import OperationalError, connections
+from django.db.backends.utils import CursorWrapper
 
 from proof.quick_redis import QuickRedis
+from tasksapp.sql.driver.single_statement import SingleStatement
 
 T = TypeVar("T")
 
@@ -74,13 +76,16 @@ class Wire:
         connection.ensure_connection()
         commit: Callable[[], None] = connection._commit
         send = redis.client.Pipeline.execute
+        run_past_cursor = SingleStatement.rows
 
-        def run_statement(run: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:
+        # No wrapper of the connection: where there is one, statements do not go past Django's cursor (decision 114).
+        def run_statement(_: CursorWrapper, sql: Any, params: Any, many: bool, executor: Callable[..., Any]) -> Any:
             # A transaction whose beginning is not heard of has not begun.
             begins = isinstance(sql, str) and sql.startswith("BEGIN")
-            return self._send(
-                "sql", (lambda: None) if begins and self._is_next else lambda: run(sql, params, many, context)
-            )
+            return self._send("sql", (lambda: None) if begins and self._is_next else lambda: executor(sql, params))
+
+        def run_single(statement: SingleStatement, on: Any, values: Any) -> Any:
+            return self._send("sql", lambda: run_past_cursor(statement, on, values))
 
         def run_command(_: redis.Redis, *args: Any, **options: Any) -> Any:
             return self._send("redis", lambda: self._client.execute_command(*args, **options))
@@ -90,7 +95,8 @@ class Wire:
             return self._send("redis", lambda: send(pipeline, *args, **options))
 
         with (
-            connection.execute_wrapper(run_statement),
+            patch.object(CursorWrapper, "_execute_with_wrappers", run_statement),
+            patch.object(SingleStatement, "rows", run_single),
             patch.object(connection, "_commit", lambda: self._send("commit", commit)),
             patch.object(redis.Redis, "execute_command", run_command),
             patch.object(redis.client.Pipeline, "execute", run_pipeline),
@@ -132,6 +138,8 @@ class Wire:
 
     def _die(self) -> None:
         self._is_dead = True
+        # As the database does it when a process is gone; Django would commit by going back to autocommit.
+        connections[self._using].connection.rollback()
         raise Died
 
 

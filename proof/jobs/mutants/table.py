@@ -10,17 +10,21 @@ from proof.jobs.mutants.callers import CALLERS
 from proof.jobs.mutants.claims import CLAIMS
 from proof.jobs.mutants.leases import LEASES
 from proof.jobs.mutants.outcomes import OUTCOMES
+from proof.jobs.mutants.postgresql import POSTGRESQL
 from proof.jobs.mutants.retries import RETRIES
 from proof.jobs.mutants.scripts import SCRIPTS
 from proof.jobs.mutants.timers import TIMERS
 from proof.jobs.mutants.transitions import TRANSITIONS
 from proof.mutant import Mutant
+from proof.statement_mutant import StatementMutant
 from proof.virtual_time import sources, virtual_time
 
-JobMutant = CodeMutant | ValueMutant | Mutant
+JobMutant = CodeMutant | ValueMutant | StatementMutant | Mutant
 MUTANTS: tuple[JobMutant, ...] = (
     *CLAIMS, *OUTCOMES, *LEASES, *RETRIES, *CALLERS, *TIMERS, *TRANSITIONS, *SCRIPTS,
 )  # fmt: skip
+#: Those that only histories on PostgreSQL can meet.
+ON_POSTGRESQL: tuple[JobMutant, ...] = POSTGRESQL
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from proof.broken import Broken
-from proof.catching import catch_all, part
+from proof.catching import asked, catch_all, part
 from proof.mutant import Mutant
 from proof.plan import Failure, Plan
 
@@ -27,7 +27,7 @@ def caught(mutant: Mutant, most: int) -> tuple[int, Failure[None]] | None:
 def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
     """The code with which a run of the table ends."""
     monkeypatch.setattr("sys.argv", ["run", *options])
-    return catch_all(TABLE, caught, prog="run", most=60, about=None)
+    return catch_all(TABLE, caught, asked("run", most=60, about=None))
 
 
 def test_each_mistake_is_told_with_its_number_and_what_survives_fails_the_run(
