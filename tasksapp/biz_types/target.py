@@ -88,8 +88,8 @@ def _tls(biz_type: BizType) -> ClientTls | None:
     return ClientTls(biz_type.client_certificate, biz_type.ca_bundle)
 
 
-class GivenForAnotherHost(Exception):
-    """The job's secret headers were given for a host to which its callbacks do not go any more."""
+class NotAsItStands(Exception):
+    """A job waits until somebody sees to it: its secret headers are for another host, or it is of a later release."""
 
 
 @lru_cache(maxsize=1024)
@@ -103,9 +103,12 @@ def own_target(target: Target, request: str, *, hosts: str) -> Target:
         request: what the job's row has of its own.
         hosts: where its biz type lets jobs lead.
 
-    Raises SecretUnreadable where a header cannot be decrypted, GivenForAnotherHost where it may not be sent.
+    Raises SecretUnreadable where a header cannot be decrypted, NotAsItStands where it may not be sent.
     """
-    own = read_own_request(request)
+    try:
+        own = read_own_request(request)
+    except (TypeError, ValueError):  # never the text: it may hold secrets
+        raise NotAsItStands("its request is of a later release") from None
     url = own.url or target.url
     if own.url and (refusal := _refusal(own.url, hosts=hosts)):
         return replace(target, url=own.url, host=urlsplit(own.url).netloc, refusal=refusal, is_elsewhere=True)
@@ -133,7 +136,7 @@ def own_target(target: Target, request: str, *, hosts: str) -> Target:
 def _headers(target: Target, own: OwnRequest, *, origin: str) -> dict[str, tuple[str, str]]:
     """By name in lower case, the headers of the biz type with those of the job in their place."""
     if own.sealed and own.origin != origin:
-        raise GivenForAnotherHost(f"{', '.join(own.sealed)} of the job: given for {own.origin}, not for {origin}")
+        raise NotAsItStands(f"{', '.join(own.sealed)} of the job: given for {own.origin}, not for {origin}")
     opened = {name: open_sealed(sealed) for name, sealed in own.sealed.items()}
     given = [*target.headers, *own.headers.items(), *opened.items()]
     return {name.lower(): (name, value) for name, value in given}

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from delayhub.clock import Clock, due_ms, moment, now_by
-from tasksapp.biz_types.target import GivenForAnotherHost, own_target, target_of
+from tasksapp.biz_types.target import NotAsItStands, own_target, target_of
 from tasksapp.biz_types.unreadable import HOLD
 from tasksapp.conf import options
 from tasksapp.delivery.callback import Callback, Target
@@ -17,6 +17,7 @@ from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry,
 from tasksapp.jobs import completion
 from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.running_job import RunningJob
+from tasksapp.models import BizType
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.sql.finished import Finished, Tried
 
@@ -49,6 +50,10 @@ class JobCallbacks:
             by_biz_type[job.row.biz_type_id].append(job)
         for group in by_biz_type.values():
             biz_type = group[0].biz_type
+            if biz_type.auth not in BizType.Auth.values:
+                # Not sent without what it should carry. A worker of that release may be there to send it.
+                self._give_back(group, f"its auth {biz_type.auth!r} is of a later release", now=now)
+                continue
             try:
                 target = target_of(biz_type, now=now)
             except SecretUnreadable as error:
@@ -71,13 +76,20 @@ class JobCallbacks:
             except SecretUnreadable as error:
                 self._completer.put_off([(job, error)])
                 continue
-            except GivenForAnotherHost as error:
-                said = "they are encrypted" if job.is_sealed else error
-                logger.warning("a job waits for its headers: %s", said, extra={"action": "claim", "job_id": job.id})
-                finished = completion.given_back(job, reason=f"system: {error}", at=now + HOLD, system_error=True)
-                self._completer.complete([Completion(job, finished)])
+            except NotAsItStands as error:
+                self._give_back([job], str(error), now=now)
                 continue
             yield _callback(job, own, lease_ends=lease_ends)
+
+    def _give_back(self, jobs: Sequence[RunningJob], why: str, *, now: datetime) -> None:
+        """Lets jobs wait a while; none has used an attempt."""
+        for job in jobs:
+            said = "why is encrypted" if job.is_sealed else why
+            logger.warning("a job waits as it stands: %s", said, extra={"action": "claim", "job_id": job.id})
+        finished = [
+            completion.given_back(job, reason=f"system: {why}", at=now + HOLD, system_error=True) for job in jobs
+        ]
+        self._completer.complete([Completion(job, one) for job, one in zip(jobs, finished, strict=True)])
 
     def write(self, results: Sequence[CallbackResult]) -> None:
         """Completes the jobs of callbacks that have ended."""

@@ -133,5 +133,38 @@ def test_a_job_waits_whose_secret_headers_were_given_for_another_host(
     job = Job.objects.get()
     assert (made, job.status, job.attempts, job.system_errors) == ([], Status.PENDING, 0, 1)
     assert job.last_error.startswith("system: Authorization of the job: given for https://")
-    assert "a job waits for its headers" in caplog.text
+    assert "a job waits as it stands" in caplog.text
     assert ("given for https://" in caplog.text) is not encrypted
+
+
+@pytest.mark.parametrize("request_of_later", ['{"signed_url":true}', '!{"timeout_seconds":3}'])
+def test_a_job_whose_request_a_later_release_wrote_waits_and_holds_up_no_other_one(
+    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks, request_of_later: str
+) -> None:
+    due_at = timezone.now() - timedelta(seconds=1)
+    unknown = create("order.close", due_at=due_at, request={"timeout_seconds": 3.0}).job_id
+    other = create("order.close", due_at=due_at, request={"timeout_seconds": 3.0}).job_id
+    Job.objects.filter(id=unknown).update(request=request_of_later)
+
+    made = callbacks.make(claimer.running_jobs(claimer.claim_due([unknown, other], now_ms=0)), claimed_at=100.0)
+
+    assert [callback.job_id for callback in made] == [str(other)]
+    job = Job.objects.get(id=unknown)
+    assert (job.status, job.attempts, job.last_error) == (
+        Status.PENDING,
+        0,
+        "system: its request is of a later release",
+    )
+    assert job.next_run_at - timezone.now() > HOLD / 2
+
+
+def test_nothing_is_sent_whose_biz_type_asks_for_an_authorization_that_a_later_release_knows(
+    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks
+) -> None:
+    BizType.objects.update(auth="signed_jwt", guarantee=BizType.Guarantee.AT_MOST_ONCE)
+
+    assert make(claimer, callbacks, 2) == []
+
+    for job in Job.objects.all():
+        reason = "system: its auth 'signed_jwt' is of a later release"
+        assert (job.status, job.attempts, job.last_error) == (Status.PENDING, 0, reason)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasksapp.biz_types.target import GivenForAnotherHost, own_target
+from tasksapp.biz_types.target import NotAsItStands, own_target
 from tasksapp.delivery.callback import Target
 from tasksapp.delivery.own_request import OwnRequest
 from tasksapp.models.encrypted_text import SecretUnreadable, seal
@@ -61,7 +61,7 @@ def test_an_authorization_of_the_job_comes_before_that_of_the_biz_type() -> None
 
 
 def test_secret_headers_go_only_where_they_were_given_for() -> None:
-    with pytest.raises(GivenForAnotherHost, match="Authorization of the job: given for"):
+    with pytest.raises(NotAsItStands, match="Authorization of the job: given for"):
         target(sealed={"Authorization": seal("Bearer mine")}, origin="https://old.example")
 
 
