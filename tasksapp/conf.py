@@ -11,11 +11,13 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.dispatch import receiver
+from django.urls import get_script_prefix, reverse
 
 from delayhub.secrecy import NOT_SHOWN, Secrecy, is_shown
 
@@ -95,7 +97,8 @@ class Options:
         owner_mail: the mail addresses of the owner of the site, who is told when something is wrong.
         owner_url: where such messages are posted too; None for nowhere.
         owner_secret: what those posts are signed with, such as ``whsec_`` and base64; None: they are not signed.
-        site_url: where people reach the site, such as ``https://delayhub.example``, for links that are sent.
+        site_url: where people reach the site, such as ``https://delayhub.example``, for links that are sent; with its
+            path where it is below one.
         alert_language: the language of messages; None for LANGUAGE_CODE.
         alert_deaths: so many jobs of a biz type that die within ``alert_calm_seconds`` are an alert.
         alert_overdue_seconds: jobs that wait so long after their time are an alert.
@@ -189,6 +192,20 @@ def options() -> Options:
     Raises ImproperlyConfigured where a value is not valid.
     """
     return _current()
+
+
+def address_on_site(page: str) -> str:
+    """The address of the page of that name, where people reach it, by ``site_url``; '' where that is not set.
+
+    Raises NoReverseMatch.
+    """
+    site = (options().site_url or "").rstrip("/")
+    # A request knows the path that the site is below, a command and a thread may not: the address has it once.
+    below = get_script_prefix().rstrip("/")
+    path = reverse(page).removeprefix(below)
+    if not urlsplit(site).path:
+        path = (below or (settings.FORCE_SCRIPT_NAME or "").rstrip("/")) + path
+    return site and site + path
 
 
 def is_like(name: str, patterns: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -19,7 +19,7 @@ from tasksapp.alerts.book import Event, What
 from tasksapp.alerts.sentences import in_messages_language, sentence_of
 from tasksapp.biz_types.owner_webhook import PostFormat, owner_webhook
 from tasksapp.biz_types.validation import mail_addresses
-from tasksapp.conf import options
+from tasksapp.conf import address_on_site, options
 from tasksapp.models import Alert, AlertKind, AlertMessage, BizType
 
 #: Alerts that one message names; it says how many more there are.
@@ -188,14 +188,11 @@ def _when(event: Event) -> str:
 
 def _footer() -> list[str]:
     """Where to look, if the settings say where the site is."""
-    site = options().site_url
-    if not site:
-        return []
     try:
-        path = reverse("admin:tasksapp_alert_changelist")
-    except NoReverseMatch:
-        path = "/"
-    return [f"{site.rstrip('/')}{path}"]
+        address = address_on_site("admin:tasksapp_alert_changelist")
+    except NoReverseMatch:  # a site without the admin
+        address = options().site_url or ""
+    return [address] if address else []
 
 
 def _as_json(event: Event) -> dict[str, Any]:

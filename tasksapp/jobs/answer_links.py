@@ -11,18 +11,17 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.db import router, transaction
 from django.db.models import QuerySet
-from django.urls import NoReverseMatch, get_script_prefix, reverse
+from django.urls import NoReverseMatch
 from django.utils import timezone
 
 from tasksapp.access import audit
 from tasksapp.access.actors import NAME_LENGTH, OWN_CODE, Actor
 from tasksapp.access.audit import Deed
-from tasksapp.conf import options
+from tasksapp.conf import address_on_site
 from tasksapp.errors import AlreadyAnswered, InvalidJob, JobNotFound, LinkNotFound, LinkOver, WrongState
 from tasksapp.jobs.resolving import OUTCOME, resolve
 from tasksapp.jobs.validation import Key, Line, Moment
@@ -223,18 +222,13 @@ def _hash(token: Any) -> str:
 
 def _address() -> str:
     """The page's, at the site's own address: a request's Host header is its sender's."""
-    site = options().site_url
-    if not site:
-        raise InvalidJob(None, "no_site_url", "links need the setting SITE_URL: where people reach the site")
     try:
-        path = reverse(PAGE)
+        address = address_on_site(PAGE)
     except NoReverseMatch:
         raise InvalidJob(None, "no_page", "links need the API's addresses in the project's URL conf") from None
-    # Below a path a web process knows that path too, and a command does not: the address has it once.
-    below = get_script_prefix().rstrip("/")
-    if below and urlsplit(site).path.rstrip("/") == below:
-        path = path.removeprefix(below)
-    return f"{site.rstrip('/')}{path}"
+    if not address:
+        raise InvalidJob(None, "no_site_url", "links need the setting SITE_URL: where people reach the site")
+    return address
 
 
 def _record(deed: Deed, link: AnswerLink, job: Job, *, by: Actor | None, using: str) -> None:

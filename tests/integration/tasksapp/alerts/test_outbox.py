@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.test.utils import override_script_prefix
 from django.utils import timezone
 from standardwebhooks import Webhook
 
@@ -73,6 +74,31 @@ def test_the_owner_of_the_site_gets_one_message_by_each_way_with_all_faults(
     body = Webhook(SITE_SECRET).verify(post.body, post.headers)
     assert body["type"] == "delayhub.alerts"
     assert [alert["kind"] for alert in body["data"]["alerts"]] == ["breaker_open", "dead", "overdue"]
+
+
+@pytest.mark.usefixtures("owner")
+@pytest.mark.parametrize(
+    ("site", "prefix", "forced"),
+    [
+        # a thread of the web process knows no prefix; a request does, and a command where a setting names it
+        ("https://delayhub.example/hub/", "/", None),
+        ("https://delayhub.example/hub", "/hub/", None),
+        ("https://delayhub.example", "/hub/", "/hub"),
+        ("https://delayhub.example", "/", "/hub"),
+    ],
+)
+def test_a_site_below_a_path_has_it_once_in_its_links(
+    sink: MailSink, settings: Any, biz_type: BizType, site: str, prefix: str, forced: str | None
+) -> None:
+    settings.DELAYHUB |= {"SITE_URL": site}
+    settings.FORCE_SCRIPT_NAME = forced
+
+    with override_script_prefix(prefix):
+        store(biz_type)
+    outbox.send_due(using="default")
+
+    (mail,) = sink.mails
+    assert mail.get_content().splitlines()[-1] == "https://delayhub.example/hub/admin/tasksapp/alert/"
 
 
 @pytest.mark.usefixtures("owner")
