@@ -83,7 +83,7 @@ def uses_of(tenant: Tenant) -> list[Use]:
 
 
 def no_more_jobs(tenant: Tenant) -> QuotaUsedUp | None:
-    """Why the tenant gets no more jobs for now; None where it gets some.
+    """Why the tenant gets no more jobs for now; None where it gets some. That bytes are used up is said first.
 
     Each create asks this. The tenant has been read with its count, so that no database is asked.
     """
@@ -93,12 +93,19 @@ def no_more_jobs(tenant: Tenant) -> QuotaUsedUp | None:
     site, jobs, size = options(), tenant.most_pending_jobs, tenant.most_pending_bytes
     jobs = site.tenant_pending_jobs if jobs is None else jobs
     size = site.tenant_pending_bytes if size is None else size
-    if counted.pending_jobs >= jobs:
-        return QuotaUsedUp(Quota.PENDING_JOBS, limit=jobs, used=counted.pending_jobs, retry_after_seconds=RETRY_SECONDS)
     if counted.pending_bytes >= size:
         used = counted.pending_bytes
         return QuotaUsedUp(Quota.PENDING_BYTES, limit=size, used=used, retry_after_seconds=RETRY_SECONDS)
+    if counted.pending_jobs >= jobs:
+        return QuotaUsedUp(Quota.PENDING_JOBS, limit=jobs, used=counted.pending_jobs, retry_after_seconds=RETRY_SECONDS)
     return None
+
+
+def refuse_more_bytes(tenant: Tenant) -> None:
+    """Raises QuotaUsedUp where the tenant's bytes of pending bodies are used up."""
+    full = no_more_jobs(tenant)
+    if full is not None and full.quota == Quota.PENDING_BYTES:
+        raise full
 
 
 def take_one(quota: Quota, *, tenant_id: int | None, using: str) -> None:

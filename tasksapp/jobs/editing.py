@@ -13,6 +13,8 @@ from django.utils import timezone
 from delayhub.job_fields import JobChange
 from tasksapp.access.actors import OWN_CODE, Actor
 from tasksapp.access.audit import Deed
+from tasksapp.access.quotas import refuse_more_bytes
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.at_rest import said_at_rest
 from tasksapp.jobs.exact_bytes import content_type_of, with_content_type
@@ -58,8 +60,8 @@ def edit(
             text is kept. A header of the job's own ``request`` that comes back masked stays as it is. Exact bytes
             (``raw``) take the place of a ``body``, and a body theirs.
 
-    Raises InvalidJob, JobNotFound, WrongState (the job is not pending), VersionConflict, and KeyResolved or OneIsLive
-    where the job may not have that biz id.
+    Raises InvalidJob, JobNotFound, WrongState (the job is not pending), VersionConflict, KeyResolved or OneIsLive
+    where the job may not have that biz id, and QuotaUsedUp.
     """
     using = using or router.db_for_write(Job)
     now = timezone.now()
@@ -78,6 +80,7 @@ def edit(
         values |= edited_bytes(job, values, **{name: given[name] for name in ("raw", "content_type") if name in given})
         former_key, values = job.flow_key, _changes(job, values)
         if values:
+            _refuse_longer(job, values, using=using)
             values |= {"changed_by": (by or OWN_CODE).name, "version": job.version + 1, "updated_at": now}
             if "biz_id" in values:
                 _check_key(job, values, using=using)
@@ -96,6 +99,18 @@ def edit(
                 [job], verb=Deed.EDIT, by=by, using=using, former_key=former_key, look_again="biz_id" in values
             )
     return job
+
+
+def _refuse_longer(job: Job, values: Values, *, using: str) -> None:
+    """Raises QuotaUsedUp where the job would carry more than it does, and its tenant may not."""
+    if not values.keys() & {"body", "raw"}:
+        return
+    body, raw = values.get("body", job.body), values.get("raw", job.raw)
+    if len(body.encode()) + len(raw or b"") > len(job.body.encode()) + len(job.raw or b""):
+        own = job.biz_type
+        # Read with the count of its tenant.
+        for biz_type in biz_type_cache.find({own.code}, tenant_id=own.tenant_id, using=using).values():
+            refuse_more_bytes(biz_type.tenant)
 
 
 def _at_rest(job: Job, values: Values, *, using: str) -> Values:

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Annotated, Any, ClassVar, NamedTuple
 from uuid import UUID
 
-from tasksapp.access.quotas import no_more_jobs
+from tasksapp.access.quotas import Quota, no_more_jobs
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.insert_limit import InsertLimit, allow_inserts
 from tasksapp.biz_types.visible import OWN_REACH, Reach, refuse_moving
@@ -252,7 +252,9 @@ def checked(
             outcomes.append(Rejected(error))
     if full is not None:
         accepted = [one for one in outcomes if isinstance(one, Accepted)]
-        makes_none = _repeating(accepted, now=now, using=using) | _replacing(accepted, using=using)
+        # The body that takes the place of another may be the longer one.
+        keep = accepted if full.quota == Quota.PENDING_JOBS else [one for one in accepted if _is_only_answered(one)]
+        makes_none = _repeating(accepted, now=now, using=using) | _replacing(keep, using=using)
         outcomes = [
             one if isinstance(one, Rejected) or one.row.id in makes_none else Rejected(full) for one in outcomes
         ]
@@ -282,6 +284,14 @@ def _replacing(accepted: Sequence[Accepted], *, using: str) -> set[UUID]:
         held = set(rows.filter(status__in=LIVE).values_list("biz_type_id", column))
         found |= {row_id for row_id, key in keys.items() if key in held}
     return found
+
+
+def _is_only_answered(request: Accepted) -> bool:
+    """Whether it never takes the place of a job that waits, but is answered by the live one."""
+    return not request.row.debounce_key and request.biz_type.one_live in {
+        BizType.OneLive.ANSWER,
+        BizType.OneLive.REFUSE,
+    }
 
 
 def _held_key(request: Accepted, column: str) -> str:

@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tasksapp import jobs
+from tasksapp.access.quotas import refusal_words
 from tasksapp.admin.audit.history import AuditHistory
 from tasksapp.admin.frame.delivery_banner import ShowsDelivery
 from tasksapp.admin.frame.masking import may_see_bodies
@@ -38,7 +39,7 @@ from tasksapp.admin.jobs.link_pages import LinkPages, shown_links
 from tasksapp.admin.jobs.listing import list_context
 from tasksapp.admin.jobs.page import VERBS, page_context
 from tasksapp.admin.jobs.search import BadSearch
-from tasksapp.errors import InvalidJob, KeyResolved, OneIsLive, VersionConflict, WrongState
+from tasksapp.errors import InvalidJob, KeyResolved, OneIsLive, QuotaUsedUp, VersionConflict, WrongState
 from tasksapp.jobs.verb_words import FOR_GOOD
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import Job, Status
@@ -202,6 +203,9 @@ class JobPages(LinkPages):
             return False
         except (KeyResolved, OneIsLive) as error:
             form.add_error("biz_id", str(error))
+            return False
+        except QuotaUsedUp as error:
+            form.add_error(None, refusal_words(error))
             return False
         if edited.version == given["version"]:
             messages.info(request, _("Nothing was changed."))

@@ -16,7 +16,7 @@ from tasksapp.access.keys import issue_key
 from tasksapp.access.quotas import Quota, uses_of
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.cache import biz_type_cache
-from tasksapp.errors import KeyTaken, QuotaUsedUp
+from tasksapp.errors import KeyTaken, OneIsLive, QuotaUsedUp
 from tasksapp.maintenance.counter import Counter
 from tasksapp.models import BizType, Job, Series, Status, Tenant
 from tasksapp.models.tenant import DEFAULT_TENANT
@@ -181,6 +181,33 @@ def test_what_takes_the_place_of_a_job_that_waits_needs_none_of_its_own(
     for fields in ({"debounce_key": "d"}, {"debounce_key": "e"}, {"biz_id": "42"}):
         with pytest.raises(QuotaUsedUp):
             jobs.create("order.close", delay=60, **fields)
+
+
+def test_where_bytes_are_used_up_no_job_gets_a_longer_body(biz_type: BizType, make_biz_type: MakeBizType) -> None:
+    for one_live in ("replace", "last", "answer", "refuse"):
+        make_biz_type(f"order.{one_live}", one_live=one_live)
+        jobs.create(f"order.{one_live}", delay=60, biz_id="42")
+    debounced = jobs.create("order.close", delay=60, debounce_key="d", body="12345678").job_id
+    allow(pending_bytes=10)
+    count()
+
+    for code, fields in (
+        ("order.close", {"debounce_key": "d"}),
+        ("order.replace", {"biz_id": "42"}),
+        ("order.last", {"biz_id": "42"}),
+    ):
+        with pytest.raises(QuotaUsedUp, match="pending bytes"):
+            jobs.create(code, delay=90, body="x" * 1_000, **fields)
+    with pytest.raises(QuotaUsedUp, match="pending bytes"):
+        jobs.edit(debounced, body="123456789")
+    with pytest.raises(QuotaUsedUp, match="pending bytes"):
+        jobs.edit(debounced, raw=b"12345678901")
+
+    assert jobs.edit(debounced, body="87654321", delay=70).body == '"87654321"'
+    assert jobs.edit(debounced, raw=b"123456").raw == b"123456"
+    assert jobs.create("order.answer", delay=90, biz_id="42", body=1).created is False
+    with pytest.raises(OneIsLive):
+        jobs.create("order.refuse", delay=90, biz_id="42", body=1)
 
 
 def test_who_asks_for_the_live_job_gets_it_while_it_runs_too(make_biz_type: MakeBizType) -> None:
