@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from delayhub.client import BizType, Job
+from delayhub.client import Attempt, BizType, Job
 from delayhub.client.request import plain
 
 _AT = datetime(2027, 1, 31, 8, 30, tzinfo=UTC)
@@ -34,6 +34,17 @@ _JOB = Job(
     created_at=_AT,
     updated_at=_AT,
     finished_at=None,
+)
+_ATTEMPT = Attempt(
+    number=1,
+    started_at=_AT,
+    duration_ms=10,
+    lateness_ms=0,
+    status_code=200,
+    response_headers={},
+    response_body="ok",
+    error="",
+    worker="w",
 )
 _BIZ_TYPE = BizType(
     code="order.close",
@@ -111,6 +122,11 @@ def job_like(**changes: Any) -> Job:
 def job_document(**changes: Any) -> dict[str, Any]:
     """A pending job with those fields, as the API answers with it."""
     return {**plain(asdict(_JOB)), **changes}
+
+
+def attempt_document(**changes: Any) -> dict[str, Any]:
+    """An attempt that was answered, with those fields, as the API answers with it."""
+    return {**plain(asdict(_ATTEMPT)), **changes}
 
 
 def biz_type_like(**changes: Any) -> BizType:

@@ -78,6 +78,10 @@ class BearerCheck:
         if scheme.lower() != "bearer" or not key.strip():
             await _answer(send, 401, "Send an API key of the site as `Authorization: Bearer dh_…`.")
             return
+        if scope["method"] != "POST":
+            # Without sessions a stream has nothing to say, and would stay open for longer than its key holds.
+            await _answer(send, 405, "Calls are sent by POST; there are no streams.")
+            return
         try:
             client = AsyncClient(self._url, api_key=key.strip(), most_wait_seconds=_MOST_WAIT_SECONDS)
         except OptionError as error:
@@ -101,6 +105,8 @@ async def _answer(send: Any, status: int, detail: str, *, retry_after: float | N
     headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
     if status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="delayhub"'))
+    if status == 405:
+        headers.append((b"allow", b"POST"))
     if retry_after is not None:
         headers.append((b"retry-after", str(ceil(retry_after)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})

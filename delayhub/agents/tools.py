@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_args
 
 from delayhub.api_models.jobs import JobQuery, JobStatus
 from delayhub.api_models.operations import JobFilter, OperationVerb
-from delayhub.client import AsyncClient, Job, JobSeries, Operation, Scope
+from delayhub.client import AsyncClient, Attempt, Job, JobSeries, Operation, Scope
 from delayhub.job_fields import JobChange, JobFields, fields_of
 
 #: Rows of a list, at most, and where nothing is said.
@@ -180,22 +180,28 @@ async def _find_jobs(call: Call) -> dict[str, Any]:
     return {"jobs": [_job(job) for job in jobs], "has_more": has_more}
 
 
+async def _last_attempts(call: Call, job: Job, *, most: int) -> list[Attempt]:
+    """The last attempts of the job, in one request: it may have thousands."""
+    rows = call.client.jobs.attempts(job.id, after=max(0, job.attempts - most), page_size=most)
+    found, _ = await _first(rows, most=most)
+    return found
+
+
 async def _look_at_job(call: Call) -> dict[str, Any]:
-    job_id = call.given["job"]
-    attempts = [
+    job = await call.client.jobs.read(call.given["job"])
+    tried = [
         _some(attempt, "number started_at duration_ms lateness_ms status_code")
-        async for attempt in call.client.jobs.attempts(job_id, page_size=MOST_ROWS)
+        for attempt in await _last_attempts(call, job, most=MOST_ROWS)
     ]
-    return {**_job(await call.client.jobs.read(job_id)), "tried": attempts[-MOST_ROWS:]}
+    return {**_job(job), "tried": tried}
 
 
 async def _look_at_body(call: Call) -> dict[str, Any]:
     job = await call.client.jobs.read(call.given["job"])
-    attempts = [attempt async for attempt in call.client.jobs.attempts(job.id, page_size=MOST_ROWS)]
     body = json.dumps(job.body, ensure_ascii=False) if job.raw is None else job.body_text or "(bytes that are no text)"
     answers = [
         {"number": each.number, "answer": cut(each.response_body, most=BODY_CHARACTERS), "error": cut(each.error)}
-        for each in attempts[-MOST_ANSWERS:]
+        for each in await _last_attempts(call, job, most=MOST_ANSWERS)
     ]
     said = {"body": cut(body, most=BODY_CHARACTERS), "last_error": cut(job.last_error), "answers": answers}
     return {"id": job.id, "untrusted_text": json.dumps(said, ensure_ascii=False)}
@@ -293,7 +299,7 @@ TOOLS: Mapping[str, Tool] = {
         ),
         Tool(
             name="look_at_job",
-            about="One job, and how its attempts went, without its body and what receivers answered.",
+            about="One job, and how its last attempts went, without its body and what receivers answered.",
             scopes=_READ, takes={"job": _JOB}, needs=("job",), do=_look_at_job,
         ),
         Tool(

@@ -157,10 +157,16 @@ class Jobs:
                 time.sleep(max(0.0, min(left, POLL_SECONDS) - (time.monotonic() - asked_at)))
         return found
 
-    def attempts(self, job: str | UUID, *, page_size: int | None = None) -> Iterator[Attempt]:
-        """Every attempt to deliver the job, the oldest first. Pages are fetched as they are needed."""
+    def attempts(self, job: str | UUID, *, after: int | None = None, page_size: int | None = None) -> Iterator[Attempt]:
+        """The attempts to deliver the job, the oldest first. Pages are fetched as they are needed.
+
+        Args:
+            job: the job.
+            after: the number of the attempt behind which they begin; None for all.
+            page_size: how many one request brings.
+        """
         path = f"/jobs/{segment(str(job))}/attempts"
-        return self._connection.pages(Attempt, path, query=parameters(limit=page_size))
+        return self._connection.pages(Attempt, path, query=parameters(cursor=after or None, limit=page_size))
 
     def list(self, *, page_size: int | None = None, **query: Unpack[JobQuery]) -> Iterator[Job]:
         """The jobs that the query names, the newest first. Pages are fetched as they are needed."""

@@ -318,10 +318,12 @@ def test_over_http_there_is_no_way_in_without_a_key_or_by_another_name(site: str
             page = network.post(
                 "/mcp", json={}, headers={**known, "Host": "mcp.example", "Origin": "http://evil.example"}
             )
+            stream = network.get("/mcp", headers={**known, "Accept": "text/event-stream"})
             metadata = network.get("/.well-known/oauth-protected-resource")
 
     assert (without.status_code, wrong.status_code, elsewhere.status_code, page.status_code) == (401, 401, 421, 403)
     assert without.headers["WWW-Authenticate"] == 'Bearer realm="delayhub"'
+    assert (stream.status_code, stream.headers["Allow"]) == (405, "POST")
     assert metadata.status_code in {401, 404}
 
 
