@@ -106,10 +106,10 @@ def _refuse_longer(job: Job, values: Values, *, using: str) -> None:
     if not values.keys() & {"body", "raw"}:
         return
     body, raw = values.get("body", job.body), values.get("raw", job.raw)
-    if len(body.encode()) + len(raw or b"") > len(job.body.encode()) + len(job.raw or b""):
+    if len(str(body).encode()) + len(raw or b"") > len(str(job.body).encode()) + len(job.raw or b""):
         own = job.biz_type
         # Read with the count of its tenant.
-        for biz_type in biz_type_cache.find({own.code}, tenant_id=own.tenant_id, using=using).values():
+        for biz_type in biz_type_cache.find({own.code}, tenant_id=own.tenant.pk, using=using).values():
             refuse_more_bytes(biz_type.tenant)
 
 
