@@ -1,7 +1,7 @@
 """All biz types as one document, to be kept in Git: exported without secrets, and imported as often as one likes.
 
-An import makes what is missing and changes what differs. A field that an entry leaves out has its default. Biz types
-that the document does not name stay as they are, and so do pauses and signing secrets.
+An import makes what is missing and changes what differs. What the document does not say stays as it is: fields, such as
+a mask that an export of an earlier release knows nothing of, biz types, pauses and signing secrets.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _brought(
     """Brings one biz type to what its entry says."""
     is_new = biz_type.pk is None
     before = definition_of(biz_type)
-    changed = prepare(biz_type, {**_DEFAULTS, **entry}, auth_secret=auth_secret)
+    changed = prepare(biz_type, entry, auth_secret=auth_secret)
     after = definition_of(biz_type)
     if stores and is_new:
         add(biz_type, by=by)
@@ -167,7 +167,3 @@ def _entries(document: Any) -> list[dict[str, Any]]:
     if faults:
         raise InvalidBizType(faults)
     return entries
-
-
-#: What an entry has where it says nothing.
-_DEFAULTS = {name: value for name, value in definition_of(BizType()).items() if name != "code"}

@@ -44,7 +44,7 @@ export interface paths {
          * Import biz types
          * @description Makes what is missing and changes what differs, all or nothing; a second time, it changes nothing.
          *
-         *     A field that an entry leaves out has its default. Biz types that the document does not name stay.
+         *     What the document leaves out stays as it is: fields and biz types. A new one's fields have their defaults.
          *
          *     Takes the scope `biz-types:write`.
          */

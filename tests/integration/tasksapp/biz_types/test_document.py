@@ -63,6 +63,20 @@ def test_a_pause_and_a_signing_secret_stay(make_biz_type: MakeBizType) -> None:
     assert (stored.weight, stored.paused_until, stored.signing_secret[:6]) == (9, UNTIL_RESUMED, "whsec_")
 
 
+def test_a_document_of_an_earlier_release_takes_back_nothing_that_it_does_not_know(make_biz_type: MakeBizType) -> None:
+    stored = make_biz_type("a", masked_fields=["/pin"], encrypted=True, weight=9)
+    document = export_document([stored])
+    for name in ("masked_fields", "encrypted"):
+        del document["biz_types"][0][name]
+    document["biz_types"][0]["weight"] = 1
+
+    done = imported(document)
+
+    stored.refresh_from_db()
+    assert (stored.masked_fields, stored.encrypted, stored.weight) == (["/pin"], True, 1)
+    assert done.changes[0].after == {"weight": 1}
+
+
 def test_credentials_do_not_follow_to_another_host(make_biz_type: MakeBizType) -> None:
     stored = make_biz_type("a", auth="bearer", auth_secret="hush")
     document = export_document([stored])

@@ -31,7 +31,7 @@ def test_a_dry_run_lists_the_differences_and_stores_nothing(ask_fully: Ask, make
     make_biz_type("other")
     document = {
         "version": 1,
-        "biz_types": [{"code": "a", "url": "https://shop.example/hooks"}, {"code": "b", "url": "https://b.example/"}],
+        "biz_types": [{"code": "a", "weight": 1}, {"code": "b", "url": "https://b.example/"}],
     }
 
     tried = ask_fully("PUT", f"{PATH}?dry_run=true", document).json()
