@@ -39,7 +39,7 @@ from tasksapp.models.api_key import MOVING
 from tasksapp.models.code import is_code
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.models.job_keys import IdempotencyKey
-from tasksapp.models.sealed_value import is_sealed, key_id_of, mac_of
+from tasksapp.models.sealed_value import is_sealed, mac_of
 from tasksapp.sql.keep_last import new_live_key
 
 #: Why some faces have no field of that kind.
@@ -170,7 +170,7 @@ class Accepted(NamedTuple):
         Those could be found by trying what they may be.
         """
         has_secrets = self.is_sealed or self.biz_type.masked_fields
-        return self._mac() if has_secrets else hashlib.sha256(self._asked()).hexdigest()
+        return (mac_of(self._asked()) or "") if has_secrets else hashlib.sha256(self._asked()).hexdigest()
 
     def is_of(self, request_hash: str) -> bool | None:
         """Whether an earlier request that is known by that asked for the same; None where its key is not here.
@@ -178,15 +178,9 @@ class Accepted(NamedTuple):
         That key may be another one than the newest, such as that of the site where the tenant was.
         """
         if is_sealed(request_hash):
-            mac = self._mac(key_id_of(request_hash))
+            mac = mac_of(self._asked(), like=request_hash)
             return mac == request_hash if mac else None
         return hashlib.sha256(self._asked()).hexdigest() == request_hash
-
-    def _mac(self, key_id: str | None = None) -> str:
-        """A MAC of it by that key, or by the newest; '' where that key is not there."""
-        # Codes and no ids, which are others where the tenant is moved to.
-        text = f"{self.biz_type.tenant.code}/{self.biz_type.code}/{self.key}/".encode() + self._asked()
-        return mac_of(text, key_id=key_id) or ""
 
     def _asked(self) -> bytes:
         """What the caller asked for: a delay counts as a delay, whenever it is asked for again."""

@@ -26,8 +26,10 @@ _HEAD = len(_VERSION) + _ID_LENGTH
 #: A row keeps so many characters of a short text, such as a reason; of the text itself so many bytes fit in.
 SHORT_LENGTH = 500
 SHORT_BYTES = (SHORT_LENGTH - _HEAD) // 4 * 3 - _NONCE_BYTES - _TAG_BYTES
-#: Hexadecimal digits of a MAC beside the version and the key, as the column of idempotency keys has room.
-_MAC_LENGTH = 64 - _HEAD
+#: Hexadecimal digits of a MAC and of its salt, beside the version and the key, as the column of idempotency keys has
+#: room.
+_SALT_LENGTH = 16
+_MAC_LENGTH = 64 - _HEAD - _SALT_LENGTH
 
 
 class Tampered(SecretUnreadable):
@@ -91,17 +93,18 @@ def is_of_newest_key(stored: str | bytes) -> bool:
     return head in {MARK, f"{_VERSION}{_newest().id}"}
 
 
-def mac_of(text: bytes, *, key_id: str | None = None) -> str | None:
-    """The MAC of a text: equal texts have equal ones. It names its key, and has 64 characters.
+def mac_of(text: bytes, *, like: str = "") -> str | None:
+    """A MAC of a text, which names its key and has 64 characters. Two of one text differ: rows tell nothing.
 
     Args:
-        text: the text, with the tenant and whatever else has to be equal too.
-        key_id: the key that another MAC names; None for the newest. Where that key is missing the answer is None.
+        text: the text.
+        like: the MAC of a text that may be this one: then it is that MAC where it is; None where its key is missing.
     """
-    key = _newest() if key_id is None else _ring(keys_at_rest()).get(key_id)
+    key = _ring(keys_at_rest()).get(key_id_of(like)) if like else _newest()
     if key is None:
         return None
-    return f"{_VERSION}{key.id}{hmac.digest(key.mac, text, 'sha256').hex()[:_MAC_LENGTH]}"
+    salt = like[_HEAD : _HEAD + _SALT_LENGTH] or urandom(_SALT_LENGTH // 2).hex()
+    return f"{_VERSION}{key.id}{salt}{hmac.digest(key.mac, salt.encode() + text, 'sha256').hex()[:_MAC_LENGTH]}"
 
 
 def key_id_of(stored: str) -> str:
