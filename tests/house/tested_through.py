@@ -72,7 +72,7 @@ TESTED_THROUGH = {
             "tests/integration/delayhub/agents/test_server.py",
             "a client of the official SDK calls each tool, over both transports",
         )
-        for module in ("agents/http", "agents/tools", "cli/mcp_command")
+        for module in ("agents/http", "cli/mcp_command")
     },
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),
