@@ -141,6 +141,32 @@ def masks_of(biz_type: BizType, *, made_at: datetime) -> Masks | None:
     return Masks(biz_type, made_at=made_at) if biz_type.masked_fields else None
 
 
+def hide_but(text: str, hide: Hide, *, others: Sequence[str], within: str) -> str:
+    """The JSON without what ``hide`` finds in it; the values of some fields of the body that it stands in stay.
+
+    Args:
+        text: the JSON.
+        hide: what puts masks into texts.
+        others: the fields of that body whose values stay.
+        within: the pointer to where the JSON stands in it.
+    """
+    known, above = [_steps(pointer) for pointer in others], _steps(within)
+    if any(_leads(steps, above) for steps in known):
+        return text
+    if hide is hide_all:
+        return json.dumps(MASK)
+    kept = [value for value in _values(text) if any(_leads(steps, (*above, *value.path)) for steps in known)]
+    # A list keeps the sign of JSON, so that a number alone becomes a text.
+    return _TOKEN.sub(
+        lambda found: (
+            found[0]
+            if found[0] in "{}[],:" or any(value.begin <= found.start() < value.end for value in kept)
+            else hide(f"[{found[0]}]")[1:-1]
+        ),
+        text,
+    )
+
+
 def hide_all(text: str) -> str:
     """A mask in the place of the whole text; '' for ''."""
     return MASK if text else ""

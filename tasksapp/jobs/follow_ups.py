@@ -21,7 +21,7 @@ from tasksapp.biz_types.visible import Reach
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs import signals
 from tasksapp.jobs.exact_bytes import shown_bytes
-from tasksapp.jobs.masking import passed_on
+from tasksapp.jobs.masking import answer_passed_on, passed_on
 from tasksapp.jobs.requests import RULES, Accepted, JobRequest, Rejected, SecretRequest, checked
 from tasksapp.jobs.writing import Batch, Created, Writing
 from tasksapp.models import BizType, Job, MissingFollowUp, Status
@@ -191,10 +191,11 @@ def _request(job: EndedJob, *, using: str) -> JobRequest | None:
         "last_error": job.last_error,
         "error_class": job.error_class,
     }
+    answer_name = "answer" if job.is_resolved else "late_answer"
+    if job.biz_type.masked_fields:
+        job, body = _masked(job, body, answer_name=answer_name, using=using)
     if job.answer is not None:
-        about["answer" if job.is_resolved else "late_answer"] = job.answer.as_json()
-    if job.biz_type.masked_fields and job.body:
-        job, body = _masked(job, body, using=using)
+        about[answer_name] = job.answer.as_json()
     shown = shown_bytes(job.raw, job.request)
     exact = {name: value for name, value in shown._asdict().items() if value is not None}
     carried: dict[str, Any] = {FOLLOWS: {**about, "depth": depth}, "body": body, **exact}
@@ -211,10 +212,18 @@ def _request(job: EndedJob, *, using: str) -> JobRequest | None:
     return kind(job.follow_up, biz_id=job.biz_id, flow_key=job.flow_key, body=carried, traceparent=job.traceparent)
 
 
-def _masked(job: EndedJob, body: Any, *, using: str) -> tuple[EndedJob, Any]:
+def _masked(job: EndedJob, body: Any, *, answer_name: str, using: str) -> tuple[EndedJob, Any]:
     """The job and its body with masks in place of fields that the biz type of the job that follows would show."""
     biz_type, code = job.biz_type, job.follow_up
     to = biz_type_cache.find({code}, tenant_id=biz_type.tenant_id or DEFAULT_TENANT, using=using).get(code)
+    if job.answer is not None:
+        said = answer_passed_on(
+            job.answer.body, body=job.body, raw=job.raw, job_id=job.id, biz_type=biz_type, to=to,
+            within=f"/{FOLLOWS}/{answer_name}/body",
+        )  # fmt: skip
+        job = job._replace(answer=job.answer._replace(body=said))
+    if not job.body:
+        return job, body
     text = passed_on(job.body, job.raw, job_id=job.id, biz_type=biz_type, to=to, within="/body")
     return (job, body) if text is None else (job._replace(raw=None), json.loads(text))
 

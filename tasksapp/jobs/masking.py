@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from delayhub.clock import moment
 from tasksapp.access.audit import MaskedBody
-from tasksapp.biz_types.masked_fields import MASK, Hide, Masks, hide_all, not_masked_by
+from tasksapp.biz_types.masked_fields import MASK, Hide, Masks, hide_all, hide_but, not_masked_by
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Series
@@ -112,6 +112,28 @@ def passed_on(
     if not open_to_all:
         return None
     return Masks(biz_type, made_at=_made_at(job_id), pointers=open_to_all).shown(body)
+
+
+def answer_passed_on(
+    answer: str, *, body: str, raw: object, job_id: UUID, biz_type: BizType, to: BizType | None, within: str
+) -> str:
+    """The answer to a job as the job that follows may carry it: masked as the body is, and where it has values of that.
+
+    Args:
+        answer: the body of the answer; '' where it cannot be read.
+        body: what the ended job carried; '' where it cannot be read.
+        raw: the same, where it is no JSON.
+        job_id: the ended job.
+        biz_type: its biz type, which has masked fields.
+        to: that of the job that follows; None where there is none.
+        within: the pointer to where the answer will stand in its body.
+    """
+    others = [] if to is None else to.masked_fields
+    open_to_all = not_masked_by(biz_type.masked_fields, others, within=within)
+    if answer and open_to_all:
+        answer = Masks(biz_type, made_at=_made_at(job_id), pointers=open_to_all).shown(answer)
+    hide = Masks(biz_type, made_at=_made_at(job_id)).hiding(body) if body and raw is None else hide_all
+    return hide_but(answer, hide, others=others, within=within) if answer else ""
 
 
 def hidden_by(job: RunningJob, *, using: str) -> Hide | None:

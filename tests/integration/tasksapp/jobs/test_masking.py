@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tasksapp import jobs
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import InvalidJob, KeyTaken
+from tasksapp.jobs.follow_ups import EndedJob, make_follow_ups
 from tasksapp.jobs.masking import as_shown
 from tasksapp.models import Attempt, AuditEntry, BizType, Job, Status
 from tasksapp.models.job_keys import IdempotencyKey
@@ -32,6 +34,7 @@ from tests.tracing import tracing_on
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.database]
 ADA = Actor("ada", "192.0.2.7")
+HOUR = timedelta(hours=1)
 _SHOWN = re.compile(r"\[masked [0-9a-f]{12}\]")
 seen: list[str] = []
 
@@ -100,6 +103,70 @@ def test_a_follow_up_that_masks_the_field_too_gets_the_value(make_biz_type: Make
 
     assert json.loads(Job.objects.exclude(id=job_id).get().body)["body"] == {"card": card}
     assert columns_with(card) == {"Job.body"}
+
+
+ANSWER = "/follows/answer/body"
+
+
+@pytest.mark.parametrize("name", ["answer", "late_answer"])
+def test_what_follows_from_an_answer_has_masks_where_the_question_has_them(
+    make_biz_type: MakeBizType, fire: Fire, card: str, name: str
+) -> None:
+    pin = marker("pin")
+    make_biz_type("ask", masked_fields=["/card", "/pin"], on_resolved="told", on_success="told")
+    make_biz_type("told")
+    job = jobs.create("ask", biz_id="42", delay=HOUR, body={"card": card, "limits": {"card": 3}}).job
+    said = {"pin": pin, "note": f"of {card}", card: [card, True], "limits": {"card": 3}}
+
+    if name == "answer":
+        jobs.resolve("ask", "42", outcome="approved", body=said)
+    else:
+        Job.objects.update(status="running", lease_token=7)
+        jobs.resolve("ask", "42", outcome="approved", body=said)
+        row = Job.objects.select_related("biz_type").get()
+        Job.objects.update(status="succeeded", finished_at=timezone.now())
+        make_follow_ups([EndedJob.of(row)._replace(status=Status.SUCCEEDED)], using="default")
+
+    follows = json.loads(Job.objects.exclude(id=job.id).get().body)["follows"]
+    (of_card,) = set(_SHOWN.findall(json.dumps(follows[name]["body"]["note"])))
+    assert follows[name]["body"]["limits"] == {"card": 3}
+    assert follows[name]["body"][of_card] == [of_card, True]
+    assert _SHOWN.fullmatch(follows[name]["body"]["pin"])
+    assert columns_with(card) == {"Job.body", "Tombstone.answer"}
+    assert {row.body for row in Job.objects.all() if pin in row.body} == set()
+
+
+def test_what_follows_from_an_answer_and_masks_its_fields_too_gets_the_values(
+    make_biz_type: MakeBizType, card: str
+) -> None:
+    asks = {"masked_fields": ["/card", "/pin"], "on_resolved": "told"}
+    make_biz_type("ask", **asks)
+    make_biz_type("told", masked_fields=[f"{ANSWER}/pin", f"{ANSWER}/cards/*"])
+    job_id = jobs.create("ask", biz_id="42", delay=HOUR, body={"card": card, "pin": 1234}).job_id
+
+    jobs.resolve("ask", "42", body={"pin": 1234, "cards": [card], "other": card, "card": "x" * 12})
+
+    row = Job.objects.exclude(id=job_id).get()
+    said = json.loads(row.body)["follows"]["answer"]["body"]
+    assert (said["pin"], said["cards"]) == (1234, [card])
+    assert _SHOWN.fullmatch(said["other"])
+    assert _SHOWN.fullmatch(said["card"])
+    assert card not in as_shown(row).body
+
+
+def test_what_follows_from_an_answer_has_none_of_it_where_the_question_cannot_be_searched(
+    make_biz_type: MakeBizType, card: str
+) -> None:
+    ask = make_biz_type("ask", on_resolved="told")
+    make_biz_type("told")
+    job_id = jobs.create("ask", biz_id="42", delay=HOUR, raw=card.encode(), content_type="text/plain").job_id
+    BizType.objects.filter(pk=ask.pk).update(masked_fields=["/card"])
+    biz_type_cache.clear()
+
+    jobs.resolve("ask", "42", outcome="approved", body={"note": card})
+
+    said = json.loads(Job.objects.exclude(id=job_id).get().body)["follows"]["answer"]
+    assert (said["outcome"], said["body"]) == ("approved", "[masked]")
 
 
 def test_the_exception_of_a_task_is_masked_for_the_row_the_log_the_span_and_celery(
