@@ -24,7 +24,7 @@ from tasksapp.jobs.exact_bytes import shown_bytes
 from tasksapp.jobs.listing import JobList, Page, Position
 from tasksapp.jobs.masking import as_shown
 from tasksapp.jobs.own_request_rule import shown_request
-from tasksapp.models import AuditEntry, Job
+from tasksapp.models import AuditEntry, BizType, Job
 
 logger = logging.getLogger(__name__)
 
@@ -113,6 +113,7 @@ class Export:
     def _written(self, page: Page) -> Generator[bytes]:
         text = self._head()
         while True:
+            self._learn_masks()
             text += self._write(page.jobs)
             self._rows += len(page.jobs)
             after = page.next
@@ -124,6 +125,13 @@ class Export:
             text = ""
             page = self._page(after)
         self._end(is_whole=True)
+
+    def _learn_masks(self) -> None:
+        """Masks what is masked by now: an export may take hours."""
+        rows = BizType.objects.using(self._listed.database)
+        masked = dict(rows.exclude(masked_fields=[]).values_list("pk", "masked_fields"))
+        for biz_type in self._listed.biz_types:
+            biz_type.masked_fields = masked.get(biz_type.pk, [])
 
     def _end(self, *, is_whole: bool) -> None:
         if self._has_ended:

@@ -177,6 +177,21 @@ def test_masked_fields_are_masked(make_biz_type: MakeBizType) -> None:
         assert "[masked " in text
 
 
+def test_fields_that_are_masked_meanwhile_are_masked_from_the_next_page_on(
+    make_biz_type: MakeBizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_JOBS", 2)
+    biz_type = make_biz_type("a")
+    Job.objects.bulk_create([job_row(biz_type, Status.DEAD, body='{"card":"4111111111111111"}') for _ in range(4)])
+    begun = export(listed([biz_type]))
+    first = next(begun)
+
+    BizType.objects.filter(pk=biz_type.pk).update(masked_fields=["/card"])
+
+    assert first.count(b"4111") == 2
+    assert [line["body"]["card"][:8] for line in lines(begun)] == ["[masked "] * 2
+
+
 def test_it_is_recorded_when_it_begins_and_how_many_rows_it_had_when_it_ends(kinds: list[BizType]) -> None:
     begun = export(listed(kinds, biz_type="a"), biz_type="a", status="dead")
     first = AuditEntry.objects.get()
