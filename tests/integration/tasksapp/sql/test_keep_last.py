@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from delayhub.engine import TimerLane
 from tasksapp import jobs
+from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.holds import key_hold
 from tasksapp.errors import OneIsLive, SeveralJobs
 from tasksapp.jobs import completion
@@ -325,6 +326,22 @@ def test_one_that_is_behind_is_looked_at_now_and_then_and_is_not_overdue(sync: B
 
     assert timezone.now() < row(waiting).next_run_at <= timezone.now() + WAIT
     assert row(waiting).version == version, "callers who saw it may change it"
+
+
+def test_after_another_choice_what_waits_lets_those_go_first_that_do_not_see_it(
+    sync: BizType, claimer: Claimer, completer: Completer
+) -> None:
+    waiting = asked(1)
+    BizType.objects.filter(pk=sync.pk).update(one_live="refuse")
+    biz_type_cache.clear()
+
+    other = asked(2)
+
+    assert run(claimer, waiting) == []
+    (running,) = run(claimer, other)
+    end(completer, running)
+    come_again(waiting)
+    assert [job.id for job in run(claimer, waiting)] == [waiting]
 
 
 @pytest.mark.postgresql_only
