@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from delayhub.secrecy import Secrecy
 from tasksapp.models.biz_type import BizType
 from tasksapp.models.columns import marked, optional_text
+from tasksapp.models.job import is_sealed_job
 from tasksapp.models.sealable import SealableText
 from tasksapp.models.sealed_value import seal_text
 
@@ -41,6 +42,11 @@ class AnswerLink(models.Model):
 
     def __str__(self) -> str:
         return self.given_to
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether its job is encrypted at rest."""
+        return is_sealed_job(self.job_id, using=self._state.db)
 
     @property
     def seal_place(self) -> str:

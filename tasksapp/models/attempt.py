@@ -5,9 +5,10 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.db import models
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from tasksapp.models.job import Job
+from tasksapp.models.job import Job, is_sealed_job
 from tasksapp.models.sealable import SealableChars, SealableJson, SealableText
 from tasksapp.models.sealed_value import SHORT_LENGTH
 
@@ -48,6 +49,11 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.number} of {self.job_id}"
+
+    @cached_property
+    def is_sealed(self) -> bool:
+        """Whether its job is encrypted at rest."""
+        return is_sealed_job(self.job_id, using=self._state.db)
 
     @property
     def seal_place(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any, Protocol
+from uuid import UUID
 
 from django.db import models
 from django.db.models import Q
@@ -14,7 +15,7 @@ from tasksapp.models.columns import optional_text
 from tasksapp.models.job_id import new_job_id
 from tasksapp.models.new_job import Carried, NewJob, seal_place
 from tasksapp.models.sealable import SealableChars
-from tasksapp.models.sealed_value import SHORT_LENGTH
+from tasksapp.models.sealed_value import MARK, SHORT_LENGTH
 from tasksapp.models.series import Series
 from tasksapp.models.transition import Status
 
@@ -192,6 +193,11 @@ class Job(Carried):
     def attempts_used(self) -> int:
         """Attempts of the current budget: since the last redrive."""
         return self.attempts - self.attempt_base
+
+
+def is_sealed_job(job_id: UUID, *, using: str | None) -> bool:
+    """Whether the job of that id is encrypted at rest."""
+    return Job.objects.using(using).filter(pk=job_id, request__startswith=MARK).exists()
 
 
 #: Columns that are the due time at first, the time of creation, or the name of who creates it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from base64 import b64encode
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -266,6 +267,23 @@ def test_what_was_moved_from_another_row_is_not_sent(
     assert (job.status, job.attempts, job.system_errors) == (Status.PENDING, 0, 1)
     assert "changed, or moved" in job.last_error
     assert not BizType.objects.get(pk=biz_type.pk).is_paused
+
+
+@pytest.mark.parametrize("said", ["@1 of them is unknown", f"@1deadbeef{b64encode(bytes(40)).decode()}"])
+def test_what_a_receiver_says_in_the_form_of_an_encrypted_value_is_shown_as_it_is(
+    make_biz_type: MakeBizType, receiver: Receiver, fire: Fire, said: str
+) -> None:
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=422, text=said)
+
+    receiver.answer = refuse
+    make_biz_type("order.close", url=receiver.url())
+    job_id = due()
+    fire()
+    Job.objects.update(last_error=said)
+
+    assert Attempt.objects.get().response_body == said
+    assert Job.objects.get(id=job_id).last_error == said
 
 
 def test_neither_kind_of_job_costs_a_statement_more(make_biz_type: MakeBizType, claimer: Claimer) -> None:
