@@ -82,13 +82,11 @@ class JobCallbacks:
             yield _callback(job, own, lease_ends=lease_ends)
 
     def _give_back(self, jobs: Sequence[RunningJob], why: str, *, now: datetime) -> None:
-        """Lets jobs wait a while; none has used an attempt."""
+        """Lets jobs wait a while. None has used an attempt, and none dies of it: a person or a release mends it."""
         for job in jobs:
             said = "why is encrypted" if job.is_sealed else why
             logger.warning("a job waits as it stands: %s", said, extra={"action": "claim", "job_id": job.id})
-        finished = [
-            completion.given_back(job, reason=f"system: {why}", at=now + HOLD, system_error=True) for job in jobs
-        ]
+        finished = [completion.given_back(job, reason=f"not sent: {why}", at=now + HOLD) for job in jobs]
         self._completer.complete([Completion(job, one) for job, one in zip(jobs, finished, strict=True)])
 
     def write(self, results: Sequence[CallbackResult]) -> None:

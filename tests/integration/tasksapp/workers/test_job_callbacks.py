@@ -131,8 +131,8 @@ def test_a_job_waits_whose_secret_headers_were_given_for_another_host(
     made = callbacks.make(claimer.running_jobs(claimer.claim_due([job_id], now_ms=0)), claimed_at=100.0)
 
     job = Job.objects.get()
-    assert (made, job.status, job.attempts, job.system_errors) == ([], Status.PENDING, 0, 1)
-    assert job.last_error.startswith("system: Authorization of the job: given for https://")
+    assert (made, job.status, job.attempts, job.system_errors) == ([], Status.PENDING, 0, 0)
+    assert job.last_error.startswith("not sent: Authorization of the job: given for https://")
     assert "a job waits as it stands" in caplog.text
     assert ("given for https://" in caplog.text) is not encrypted
 
@@ -153,7 +153,7 @@ def test_a_job_whose_request_a_later_release_wrote_waits_and_holds_up_no_other_o
     assert (job.status, job.attempts, job.last_error) == (
         Status.PENDING,
         0,
-        "system: its request is of a later release",
+        "not sent: its request is of a later release",
     )
     assert job.next_run_at - timezone.now() > HOLD / 2
 
@@ -166,5 +166,5 @@ def test_nothing_is_sent_whose_biz_type_asks_for_an_authorization_that_a_later_r
     assert make(claimer, callbacks, 2) == []
 
     for job in Job.objects.all():
-        reason = "system: its auth 'signed_jwt' is of a later release"
+        reason = "not sent: its auth 'signed_jwt' is of a later release"
         assert (job.status, job.attempts, job.last_error) == (Status.PENDING, 0, reason)
