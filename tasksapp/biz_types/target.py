@@ -93,7 +93,7 @@ class NotAsItStands(Exception):
 
 
 @lru_cache(maxsize=1024)
-def own_target(target: Target, request: str, *, hosts: str) -> Target:
+def own_target(target: Target, request: str, *, hosts: str, is_sealed: bool = False) -> Target:
     """Where a job's callback goes, and how.
 
     The biz type's own credentials go to its own scheme, host and port only.
@@ -102,6 +102,7 @@ def own_target(target: Target, request: str, *, hosts: str) -> Target:
         target: that of its biz type.
         request: what the job's row has of its own.
         hosts: where its biz type lets jobs lead.
+        is_sealed: whether the job is encrypted.
 
     Raises SecretUnreadable where a header cannot be decrypted, NotAsItStands where it may not be sent.
     """
@@ -110,16 +111,17 @@ def own_target(target: Target, request: str, *, hosts: str) -> Target:
     except (TypeError, ValueError):  # never the text: it may hold secrets
         raise NotAsItStands("its request is of a later release") from None
     url = own.url or target.url
-    if own.url and (refusal := _refusal(own.url, hosts=hosts)):
-        return replace(target, url=own.url, host=urlsplit(own.url).netloc, refusal=refusal, is_elsewhere=True)
     is_same = origin_of(url) == origin_of(target.url)
+    target = replace(
+        target, url=url, host=urlsplit(url).netloc, is_elsewhere=not is_same, is_untold=is_sealed and not is_same
+    )
+    if own.url and (refusal := _refusal(own.url, hosts=hosts)):
+        return replace(target, refusal=refusal, is_elsewhere=True)
     headers = _headers(target, own, origin=origin_of(url))
     given = headers.pop(_AUTHORIZATION, ("", ""))[1]
     carries_usual = is_same and not given
     return replace(
         target,
-        url=url,
-        host=urlsplit(url).netloc,
         headers=tuple(headers.values()),
         # Those of the job are shown by their names, as the job itself shows them.
         unshown=target.unshown - {name.lower() for name in own.headers},
@@ -129,7 +131,6 @@ def own_target(target: Target, request: str, *, hosts: str) -> Target:
         tls=target.tls if is_same else None,
         # The lease of its claim is as long as the biz type's timeout asks for.
         timeout_seconds=min(own.timeout_seconds or target.timeout_seconds, target.timeout_seconds),
-        is_elsewhere=not is_same,
     )
 
 

@@ -56,12 +56,17 @@ class AddressRefused(OSError):
     """Callbacks may not go to this host; ``DELAYHUB["ALLOWED_NETWORKS"]`` opens private networks.
 
     Callers read this in ``last_error``. It names the host as the URL does, never the addresses that its name leads to.
+
+    Args:
+        host: the host.
+        addresses: those that its name leads to, for the log.
     """
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, addresses: Sequence[str] = ()) -> None:
         super().__init__(
             errno.EACCES, f"callbacks may not go to {host}: it has no public address, and none in ALLOWED_NETWORKS"
         )
+        self.addresses = addresses
 
 
 class AddressGuard:

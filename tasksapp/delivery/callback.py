@@ -33,6 +33,7 @@ class Target:
         permanent_codes: status codes that are not retried.
         refusal: why nothing may be sent there; '' where it may.
         is_elsewhere: whether it is another host than the biz type's, and so says nothing about that.
+        is_untold: whether no log and no span names that host: it is encrypted with its job.
         at_most_once: whether a callback must not be sent again where it is unknown what became of it.
     """
 
@@ -53,6 +54,7 @@ class Target:
     queue: str = ""
     refusal: str = ""
     is_elsewhere: bool = False
+    is_untold: bool = False
     unshown: frozenset[str] = frozenset()
 
     @property

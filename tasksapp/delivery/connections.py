@@ -160,9 +160,14 @@ class _Connector(aiohttp.TCPConnector):
         make: Callable[..., ResponseHandler] = AnswerProtocol
         self._factory = partial(make, loop=self._loop, turns=ParsingTurns(self._loop))
 
-    async def _create_connection(self, *args: Any, **options: Any) -> Any:
+    async def _create_connection(self, req: Any, *args: Any, **options: Any) -> Any:
         connection_state.set(ConnectionState.CONNECTING)
-        made = await super()._create_connection(*args, **options)
+        try:
+            made = await super()._create_connection(req, *args, **options)
+        except AddressRefused as error:
+            if not req.is_untold:
+                logger.warning("%s", error.strerror, extra={"action": "refuse", "addresses": error.addresses})
+            raise
         connection_state.set(ConnectionState.NEW)
         return made
 
@@ -170,12 +175,7 @@ class _Connector(aiohttp.TCPConnector):
         """What may be dialled of a name's addresses; raises AddressRefused where that is nothing."""
         allowed = [host for host in hosts if self._guard.allows(host["host"])]
         if hosts and not allowed:
-            logger.warning(
-                "callbacks may not go to %s: all its addresses are refused",
-                hosts[0]["hostname"],
-                extra={"action": "refuse", "addresses": [host["host"] for host in hosts]},
-            )
-            raise AddressRefused(hosts[0]["hostname"])
+            raise AddressRefused(hosts[0]["hostname"], [host["host"] for host in hosts])
         return super()._convert_hosts_to_addr_infos(allowed)
 
 

@@ -50,6 +50,7 @@ class Route(aiohttp.ClientRequest):
         # Each callback has a body of its own length.
         del self.headers["Content-Length"]
         self._key = super().connection_key
+        self.is_untold = target.is_untold
         #: The request line and the headers that all callbacks share.
         self.head = f"{self.method} {self.url.raw_path_qs} HTTP/1.1\r\n{header_lines(self.headers)}"
         #: The same, for the record.

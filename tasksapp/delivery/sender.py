@@ -184,7 +184,8 @@ def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackO
         case aiohttp.ClientError() | OSError():
             return Retry(_in_one_line(error), unsent=unsent, kind=kind)
         case _:
-            logger.warning("a callback failed in an unexpected way", exc_info=error, extra={"job_id": callback.job_id})
+            told = None if callback.target.is_untold else error
+            logger.warning("a callback failed in an unexpected way", exc_info=told, extra={"job_id": callback.job_id})
             return Retry(_in_one_line(error), unsent=unsent, kind=kind)
 
 

@@ -72,7 +72,7 @@ class JobCallbacks:
             if not (request := job.row.request):
                 continue
             try:
-                own = own_target(target, request, hosts=job.biz_type.url_hosts)
+                own = own_target(target, request, hosts=job.biz_type.url_hosts, is_sealed=job.is_sealed)
             except SecretUnreadable as error:
                 self._completer.put_off([(job, error)])
                 continue

@@ -35,8 +35,9 @@ class TracedSender:
         attributes = {
             **_attributes(target.biz_type, callback.job_id, attempt=callback.attempt, operation="send"),
             "http.request.method": target.method,
-            "server.address": target.host,  # never the URL: it may hold a secret
         }
+        if not target.is_untold:
+            attributes["server.address"] = target.host  # never the URL: it may hold a secret
         name = f"deliver {target.biz_type}"
         with attempt_span(name, created_in=callback.traceparent, attributes=attributes, calls_out=True) as span:
             callback.traceparent = span.traceparent

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import socket
 from typing import Any
 from uuid import UUID
 
@@ -120,6 +122,23 @@ def test_what_goes_wrong_with_encrypted_jobs_is_not_in_their_spans(
         assert (span.attributes or {})["error.type"] == kind
         assert not span.events
         assert "4111" not in span.to_json()
+
+
+def test_no_span_and_no_log_names_the_host_that_an_encrypted_job_brings(
+    make_biz_type: MakeBizType, receiver: Receiver, fire: Fire, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    make_biz_type("order.close", url=receiver.url(), max_attempts=1, encrypted=True, url_hosts="*.ada.example")
+    inside = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.1.2.3", 80))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: inside)
+    caplog.set_level(logging.DEBUG)
+    with tracing_on() as traces:
+        job_id = create("order.close", request={"url": "http://secret.ada.example/"}).job_id
+        fire()
+
+    span = traces.one("deliver order.close")
+    assert "secret.ada.example" in Job.objects.get(id=job_id).last_error
+    assert (span.attributes or {})["error.type"] == "address"
+    assert "ada.example" not in f"{span.to_json()} {caplog.text}"
 
 
 def test_without_tracing_the_receiver_gets_the_callers_own_context(
