@@ -160,6 +160,7 @@ def _response(answer: Answer) -> Response:
 
 def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackOutcome:  # noqa: PLR0911  a table
     refusal = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    refusal = error.certificate_error if isinstance(error, aiohttp.ClientConnectorCertificateError) else refusal
     kind = failure_kind(error)
     if alert := _ALERT.search(str(error)):
         # By TLS 1.3 it comes in the place of the answer, so the callback was sent, as far as can be said.
@@ -174,6 +175,9 @@ def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackO
         case aiohttp.InvalidURL():
             # Without it: what cannot be read cannot be masked.
             return GiveUp("its URL is none that can be called", kind)
+        case ssl.SSLCertVerificationError():
+            text = f"the receiver's certificate is not trusted: {refusal.verify_message}"
+            return Retry(text, unsent=unsent, kind=kind)
         case ConnectionResetError() if type(error) is aiohttp.ClientConnectorError and not refusal.errno:
             text = f"{error.host}:{error.port} closed the connection while TLS began"
             return Retry(text, unsent=unsent, kind=Failure.TLS)

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import ssl
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,49 +16,12 @@ from tasksapp.delivery.outcomes import CallbackResult, Delivered, Returned
 from tests.callbacks import callback
 from tests.certificates import made, server_context
 from tests.integration.tasksapp.delivery.raw_receiver import failed, sending
+from tests.integration.tasksapp.delivery.tls_receiver import tls_receiver
 
 AUTHORITY = made("authority")
 SERVER = made("receiver", by=AUTHORITY)
 CLIENT = made("delayhub", by=AUTHORITY)
 TLS = ClientTls(CLIENT.key_pem + CLIENT.pem, AUTHORITY.pem)
-
-
-@contextmanager
-def receiver(context: ssl.SSLContext) -> Iterator[int]:
-    """The port of a receiver that accepts all callbacks and answers with the name of who sent them.
-
-    It is no server of asyncio, which closes connections without saying what was wrong with TLS.
-    """
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=_take, args=(server, context), daemon=True).start()
-        yield server.getsockname()[1]
-        server.shutdown(socket.SHUT_RDWR)
-
-
-def _take(server: socket.socket, context: ssl.SSLContext) -> None:
-    while True:
-        try:
-            raw, _ = server.accept()
-        except OSError:
-            return
-        threading.Thread(target=_talk, args=(raw, context), daemon=True).start()
-
-
-def _talk(raw: socket.socket, context: ssl.SSLContext) -> None:
-    left = raw.dup()
-    try:
-        with context.wrap_socket(raw, server_side=True) as connection:
-            peer: Any = connection.getpeercert() or {}
-            name = dict(pair[0] for pair in peer.get("subject", ())).get("commonName", "nobody").encode()
-            while connection.recv(10_000):
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(name), name))
-    except OSError:
-        # As servers do: what was sent already is read, else the alert would be lost with it.
-        with suppress(OSError):
-            while left.recv(10_000):
-                pass
-    finally:
-        left.close()
 
 
 def results(*tls: ClientTls | None, folder: Path, asks: bool = True, version: Any = None) -> list[CallbackResult]:
@@ -76,7 +35,7 @@ def results(*tls: ClientTls | None, folder: Path, asks: bool = True, version: An
             targets = [callback(f"https://127.0.0.1:{port}/", tls=one) for one in tls]
             return [await sender.send(one) for one in targets]
 
-    with receiver(context) as port:
+    with tls_receiver(context) as port:
         return asyncio.run(run(port))
 
 
@@ -110,6 +69,7 @@ def test_only_those_of_an_own_bundle_may_vouch_for_the_receiver(tmp_path: Path) 
 
     assert said(good) == "nobody"
     assert failed(unknown).kind == failed(usual).kind == "tls"
+    assert failed(unknown).reason == "the receiver's certificate is not trusted: unable to get local issuer certificate"
 
 
 def test_a_changed_certificate_never_rides_on_a_connection_of_the_one_before(tmp_path: Path) -> None:
