@@ -31,6 +31,9 @@ logger = logging.getLogger(__name__)
 
 #: How long an unused connection is kept, in seconds; servers close theirs after 60 or more.
 KEEP_SECONDS = 15.0
+#: How long a receiver that has answered may take to end TLS, in seconds. A transport waits 30 s for that, and without
+#: end for one that does not read what is left to be sent: each such callback kept a file descriptor for so long.
+CLOSE_SECONDS = 1.0
 #: How long an answer of DNS is used.
 DNS_SECONDS = 5
 #: Interim answers (100 to 199) that may come before the answer. Without a bound, a receiver that sends them faster than
@@ -95,15 +98,20 @@ class Connections:
         """
         request = f"{route.head}{headers}{self._last_header}Content-Length: {len(body)}\r\n\r\n".encode() + body
         connection = await self._connect(route)
+        transport = connection.transport
         try:
             answer, whole = await self._converse(connection, request)
         except BaseException:
+            if transport is not None:
+                transport.abort()
             connection.close()
             raise
         if whole:
             connection.release()
         else:
             connection.close()
+        if transport is not None and transport.is_closing():
+            asyncio.get_running_loop().call_later(CLOSE_SECONDS, transport.abort)
         return answer
 
     async def _connect(self, route: Route) -> aiohttp.connector.Connection:

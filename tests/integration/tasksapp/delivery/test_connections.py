@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
+import psutil
 import pytest
 import uvloop
 
-from tasksapp.delivery.outcomes import CallbackResult, Delivered, Returned
+from tasksapp.delivery.client_tls import ClientTls
+from tasksapp.delivery.outcomes import CallbackResult, Delivered, Retry, Returned
 from tests.callbacks import callback
+from tests.certificates import made, server_context
 from tests.integration.tasksapp.delivery.raw_receiver import (
     answering,
     failed,
@@ -22,6 +27,10 @@ from tests.integration.tasksapp.delivery.raw_receiver import (
     read_request,
     sending,
 )
+
+AUTHORITY = made("authority")
+SERVER = made("receiver", by=AUTHORITY)
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 def test_a_connection_that_its_server_had_closed_is_replaced_within_the_attempt() -> None:
@@ -166,3 +175,60 @@ def test_a_receiver_that_resets_connections_closes_none_of_another() -> None:
         results = runner.run(run())
 
     assert {result.outcome for result in results} == {Delivered()}
+
+
+@contextmanager
+def holding(context: ssl.SSLContext | None, answer: bytes) -> Iterator[int]:
+    """The port of a receiver that answers, or does not, and then neither reads nor closes."""
+    held: list[socket.socket] = []
+
+    def hold(connection: socket.socket) -> None:
+        with suppress(OSError):
+            connection = context.wrap_socket(connection, server_side=True) if context else connection
+            held.append(connection)
+            if answer:
+                connection.recv(10_000)
+                connection.sendall(answer)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                threading.Thread(target=hold, args=(connection,), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=accept, daemon=True).start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            for each in held:
+                each.close()
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+@pytest.mark.parametrize(("is_tls", "answer"), [(False, b""), (True, b""), (True, OK)])
+def test_a_receiver_that_neither_reads_nor_closes_keeps_no_connection(
+    loop: Callable[[], asyncio.AbstractEventLoop], answer: bytes, tmp_path: Path, *, is_tls: bool
+) -> None:
+    tls = ClientTls("", AUTHORITY.pem) if is_tls else None
+    body = b"a" if answer else b"a" * 8_000_000  # more than lies between two programs
+
+    async def run(port: int) -> list[object]:
+        url = f"{'https' if is_tls else 'http'}://127.0.0.1:{port}/"
+        async with sending() as sender:
+            callbacks = [
+                callback(url, tls=tls, body=body, timeout_seconds=1.5, at_most_once=n % 2 > 0) for n in range(4)
+            ]
+            results = await asyncio.gather(*(sender.send(one) for one in callbacks))
+            deadline = asyncio.get_running_loop().time() + 10
+            while left := [one for one in psutil.Process().net_connections("tcp") if one.raddr[1:] == (port,)]:
+                assert asyncio.get_running_loop().time() < deadline, left
+                await asyncio.sleep(0.05)
+            return [result.outcome for result in results]
+
+    context = server_context(SERVER, folder=tmp_path) if is_tls else None
+    with holding(context, answer) as port, asyncio.Runner(loop_factory=loop) as runner:
+        outcomes = runner.run(run(port))
+
+    assert [type(outcome) for outcome in outcomes] == [Delivered if answer else Retry] * 4
