@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils import timezone, translation
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from tasksapp.conf import options
 from tasksapp.models import AlertKind
@@ -120,10 +120,16 @@ def _about_certificate(kind: str, words: Mapping[str, Any], facts: Mapping[str, 
 
 
 def _about_deaths(words: Mapping[str, Any]) -> str:
-    values = {"biz_type": words["biz_type"], "died": _number(words.get("died")), "dead": _number(words.get("dead"))}
-    if words.get("dead") is None:
+    dead = words.get("dead")
+    values = {"biz_type": words["biz_type"], "died": _number(words.get("died")), "dead": _number(dead)}
+    if not isinstance(dead, int):
         return _("%(biz_type)s: jobs die, %(died)s lately.") % values
-    return _("%(biz_type)s: jobs die, %(died)s lately. %(dead)s dead jobs wait for a person.") % values
+    text = ngettext(
+        "%(biz_type)s: jobs die, %(died)s lately. %(dead)s dead job waits for a person.",
+        "%(biz_type)s: jobs die, %(died)s lately. %(dead)s dead jobs wait for a person.",
+        dead,
+    )
+    return text % values
 
 
 def _number(value: Any) -> str:

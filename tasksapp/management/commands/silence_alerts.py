@@ -13,6 +13,7 @@ from django.utils import timezone
 from tasksapp.access.actors import CONSOLE
 from tasksapp.alerts.silences import active_silences, end_silence, silence
 from tasksapp.biz_types.visible import labelled
+from tasksapp.management.progress import counted
 from tasksapp.models import AlertSilence, BizType
 
 #: A month: a silence that is forgotten hides all that comes.
@@ -42,7 +43,7 @@ class Command(BaseCommand):
             found = active_silences(using=router.db_for_write(AlertSilence), now=timezone.now())
             rows = [row for row in found if row.by == CONSOLE.name and row.biz_type_id == about]
             ended = sum(end_silence(row, by=CONSOLE) for row in rows)
-            self.stdout.write(f"{ended} silences are over: owners are told again")
+            self.stdout.write(f"{counted(ended, 'silence is', 'silences are')} over: owners are told again")
             return
         if not options["reason"].strip():
             raise CommandError("give a --reason: everybody sees it on the page of alerts")

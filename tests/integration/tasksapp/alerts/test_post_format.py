@@ -57,6 +57,14 @@ def test_slack_gets_a_text_in_which_no_name_means_anything(
     assert f"{HOST}/admin/tasksapp/alert/" in body["text"]
 
 
+def test_one_dead_job_is_told_of_as_one(receiver: Receiver, settings: Any, biz_type: BizType) -> None:
+    is_told_by("slack", receiver, settings)
+
+    tell(open_alert(biz_type, died=1, dead=1))
+
+    assert "order.close: jobs die, 1 lately. 1 dead job waits for a person." in bodies_of(receiver)[0]["text"]
+
+
 def test_teams_gets_a_card(receiver: Receiver, settings: Any, biz_type: BizType) -> None:
     is_told_by("teams", receiver, settings)
 

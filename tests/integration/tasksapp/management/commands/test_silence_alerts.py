@@ -36,12 +36,12 @@ def test_it_ends_what_it_began_and_nothing_of_a_person(biz_type: BizType) -> Non
     typed("--reason", "deploy")
     typed("--reason", "deploy", "--biz-type", biz_type.code)
 
-    assert "1 silences are over" in typed("--end")
+    assert "1 silence is over" in typed("--end")
 
     left = AlertSilence.objects.filter(until__gt=timezone.now()).order_by("id")
     assert [row.pk for row in left] == [of_ada.pk, left[1].pk]
     assert left[1].biz_type_id == biz_type.pk
-    assert "1 silences are over" in typed("--end", "--biz-type", biz_type.code)
+    assert "1 silence is over" in typed("--end", "--biz-type", biz_type.code)
 
 
 @pytest.mark.parametrize(
