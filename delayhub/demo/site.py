@@ -245,6 +245,8 @@ class Site:
     def _celery(self) -> Celery:
         app = Celery(broker=self.environment["DELAYHUB_BROKER_URL"], set_as_current=False)
         delayhub.install(app)
+        if name := self.environment.get("DELAYHUB_BROKER_MASTER_NAME"):
+            app.conf.broker_transport_options = {"master_name": name}
         return app
 
     def _worker_answers(self) -> bool:
