@@ -263,10 +263,13 @@ class Writing:
         self.replaced |= wrote.moved.keys()
         self.refused = wrote.refused
         seal_replaced((each for each in single if each.row.id in wrote.moved), self.became, using=batch.using)
-        for request in single:
-            job = wrote.moved.get(request.row.id)
-            if job is not None and request.row.place is None:
-                moved.append(_timer(request, job.job_id)._replace(next_run_at=job.next_run_at))
+        # Of several of one biz id the last one counts.
+        latest = {
+            job.job_id: _timer(request, job.job_id)._replace(next_run_at=job.next_run_at)
+            for request in single
+            if (job := wrote.moved.get(request.row.id)) is not None and request.row.place is None
+        }
+        moved += latest.values()
         made = (request for request in single if request.row.id in wrote.made and request.row.place is None)
         return grouped(_timer(request, request.row.id) for request in made)
 

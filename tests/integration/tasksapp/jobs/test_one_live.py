@@ -13,6 +13,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from delayhub.clock import due_ms
+from delayhub.engine import TimerLane
 from tasksapp import jobs
 from tasksapp.errors import InvalidJob, OneIsLive
 from tasksapp.jobs.creation import Created, JobRequest, Rejected
@@ -22,6 +24,7 @@ from tests.integration.tasksapp.at_once import at_once
 from tests.integration.tasksapp.claiming import claim
 from tests.integration.tasksapp.operation_runs import started, worked_off
 from tests.integration.tasksapp.stored_jobs import due
+from tests.integration.tasksapp.stored_timers import timers_ms
 from tests.job_rows import store_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,6 +106,18 @@ def test_the_live_job_is_replaced_while_it_waits(single: BizType) -> None:
     assert (shown.body, shown.priority, shown.version) == ('{"a":2}', 1, 2)
     assert shown.next_run_at < timezone.now()
     assert isinstance(outcome_of("42"), Rejected), "it runs"
+
+
+@pytest.mark.parametrize("one_live", ["replace", "last"])
+def test_of_several_in_a_bulk_the_timer_is_that_of_the_last(single: BizType, one_live: str, lane: TimerLane) -> None:
+    choose(single, one_live)
+    made = jobs.create("order.close", biz_id="42", delay=60)
+
+    for later in (timedelta(days=9), timedelta(0)):  # beyond the near window; or of another priority than the last one
+        first = JobRequest("order.close", biz_id="42", delay=later, priority=9)
+        jobs.create_many([first, JobRequest("order.close", biz_id="42")])
+
+        assert timers_ms(lane) == {str(made.job_id): due_ms(Job.objects.get().next_run_at)}
 
 
 def test_a_redrive_beside_a_live_job_is_refused(single: BizType) -> None:
