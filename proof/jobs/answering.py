@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from proof.broken import Broken
 from proof.jobs.kinds import HELD_MS
 from proof.jobs.ledger import Expected
-from proof.jobs.oracle import Answer, Fate, written
+from proof.jobs.oracle import ENDS, Answer, Fate, written
 from proof.jobs.receiver import ANSWERS, Call, meaning
 from proof.jobs.rows import Row
 from proof.jobs.sometimes import Sometimes
@@ -78,6 +78,10 @@ def write_of(world: World, number: int, *, steady: bool = False) -> bool:
     may_stay |= {job_id for job_id in fates if job_id not in answers and job_id not in renewed | called_off}
     # A renewal of a lease that has just been renewed changes nothing.
     may_stay |= {job_id for job_id in renewed if world.rows.by_id[job_id].lease_ms == now_ms + HELD_MS}
+    woken = {job_id for job_id in fates if world.rows.by_id[job_id].waits and job_id not in called_off}
+    may_stay = (may_stay - woken) | {one for one in woken if world.rows.by_id[one].next_run_ms == now_ms}
+    if woken:
+        world.met.note(Sometimes.WOKEN)
     changed = world.settle(
         Expected(
             fates=fates,
@@ -113,6 +117,10 @@ def _expect(world: World, result: CallbackResult, fates: dict[str, list[Fate]], 
     else:
         fate = written(row, world.kind(row), found, now_ms=now_ms, is_resolved=world.is_resolved(row))
         fates[job_id], answers[job_id] = [fate], found
+        if fate.status in ENDS and world.kind(row).keeps_last:
+            for other in world.of_biz_id(row):
+                if other.waits and other.due_ms <= now_ms:
+                    fates[other.id] = [Fate("pending", now_ms, other.attempts)]
 
 
 def _expect_called_off(world: World, reported: Sequence[CallbackResult], fates: dict[str, list[Fate]]) -> set[str]:
@@ -130,7 +138,8 @@ def _expect_called_off(world: World, reported: Sequence[CallbackResult], fates: 
             if (other.biz_type_id, other.biz_id) != (row.biz_type_id, row.biz_id) or other.id == job_id:
                 continue
             if other.status == "pending":
-                fates[other.id] = [Fate("cancelled", attempts=other.attempts)]
+                # One that waited for the end of another is woken first.
+                fates[other.id] = [Fate("cancelled", attempts=other.attempts), *fates.get(other.id, ())]
                 called_off.add(other.id)
                 world.met.note(Sometimes.CALLED_OFF_BY_RECEIVER)
             else:

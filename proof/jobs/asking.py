@@ -126,13 +126,9 @@ def redrive(world: World, chance: random.Random) -> None:
     if row is None:
         return
     lift = world.is_resolved(row) and chance.random() < 0.5
-    one_is_live = (
-        world.kind(row).keeps_one
-        and bool(row.biz_id)
-        and bool(
-            [other for other in world.live() if (other.biz_type_id, other.biz_id) == (row.biz_type_id, row.biz_id)]
-        )
-    )
+    kind, others = world.kind(row), world.of_biz_id(row)
+    # One that waits lets a job go before it that has begun.
+    one_is_live = bool(kind.keeps_one and others) or (kind.keeps_last and any(not each.waits for each in others))
     refused = KeyResolved if world.is_resolved(row) and not lift else OneIsLive if one_is_live else None
     fate = _redriven(row, now_ms=world.now_ms)
     _to_one(
@@ -179,7 +175,9 @@ def bulk(world: World, chance: random.Random) -> None:
     }
     world.tell(f"{verb.word} {', '.join(world.name(row.id) for row in picked)}: {error_name(wrong)}")
     # A redrive leaves those out of whose biz id one is live.
-    may_stay = frozenset(row.id for row in picked if verb is Verb.REDRIVE and world.kind(row).keeps_one)
+    may_stay = frozenset(
+        row.id for row in picked if verb is Verb.REDRIVE and (world.kind(row).keeps_one or world.kind(row).keeps_last)
+    )
     changed = world.settle(Expected(fates=fates, is_sure=wrong is None, may_stay=may_stay))
     if wrong is None:
         world.met.note(Sometimes.BULK)

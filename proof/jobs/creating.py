@@ -46,6 +46,12 @@ class Asked:
         """The biz type."""
         return str(self.fields["biz_type"])
 
+    @property
+    def key(self) -> tuple[str, str | None]:
+        """What it shares with those whose place it takes: biz type and debounce key, or biz id; None for none."""
+        name = "biz_id" if KINDS[self.code].keeps_last else "debounce_key"
+        return self.code, self.fields.get(name) or None
+
     def request(self) -> JobRequest:
         """The request as the product takes it."""
         given = dict(self.fields)
@@ -82,7 +88,7 @@ def _asked(world: World, chance: random.Random) -> Asked:
     }
     if chance.random() < world.setting.ends:
         fields["expires_at"] = moment(world.now_ms) + fields["delay"] + timedelta(seconds=chance.choice([2, 5, 30]))
-    if not KINDS[code].keeps_one:
+    if not (KINDS[code].keeps_one or KINDS[code].keeps_last):
         if chance.random() < world.setting.debounced:
             fields["debounce_key"] = chance.choice(["d1", "d2"])
         elif chance.random() < 0.4 and "expires_at" not in fields:
@@ -121,6 +127,11 @@ def _create(world: World, asked: Sequence[Asked]) -> None:
         for row in world.with_status("pending")
         if (world.kind(row).code, row.debounce_key) in keys
     }
+    for one in asked:  # of several the last one counts
+        for row in world.with_status("pending"):
+            if row.waits and KINDS[one.code].keeps_last and (world.kind(row).code, row.biz_id) == one.key:
+                due_ms = now_ms + int(one.fields["delay"].total_seconds() * 1000)
+                replaced[row.id] = (Fate("pending", due_ms, row.attempts),)
     changed = world.settle(Expected(fates=replaced, new=is_wanted))
     late = ", committed after the resolve" * is_late
     world.tell(f"create {', '.join(_words(one) for one in asked)}{late}: {_answers(world, outcomes, wrong)}")
@@ -151,10 +162,10 @@ def _check_answer(world: World, one: Asked, outcome: Created | Rejected, changed
     if job_id not in world.rows.by_id:
         raise Broken(f"created, and there is no row: {one.code}")
     if outcome.created:
-        if one.job_id != job_id or job_id not in changed:
+        if (one.job_id != job_id and _last_of_its_key(world, one)) or job_id not in changed:
             raise Broken(f"said to be created, and was there: {world.name(job_id)}")
     elif outcome.replaced:
-        world.met.note(Sometimes.DEBOUNCED)
+        world.met.note(Sometimes.KEPT_LAST if kind.keeps_last else Sometimes.DEBOUNCED)
         if _number(world.rows.by_id[job_id]) != one.fields["body"]["n"] and _last_of_its_key(world, one):
             raise Broken(f"said to be replaced, and has what it had: {world.name(job_id)}")
     elif one.job_id and one.job_id != job_id:
@@ -162,10 +173,9 @@ def _check_answer(world: World, one: Asked, outcome: Created | Rejected, changed
 
 
 def _last_of_its_key(world: World, one: Asked) -> bool:
-    """Whether no other request of its debounce key came with it, whose content counts."""
-    key = one.code, one.fields.get("debounce_key")
-    alike = [each for each in world.asked if (each.code, each.fields.get("debounce_key")) == key]
-    return alike[-1] is one
+    """Whether no other request came with it, whose content counts in its place."""
+    alike = [each for each in world.asked if each.key == one.key]
+    return one.key[1] is None or alike[-1] is one
 
 
 def _number(row: Row) -> int:

@@ -15,6 +15,8 @@ HELD_MS = int((LEASE_SECONDS + TIMEOUT_SECONDS) * 1000)
 #: A job whose workers were lost so often is dead.
 MOST_LOST = 3
 FOLLOWER = "after"
+#: When a job is looked at again that waits for the end of another.
+BEHIND_MS = 5000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,7 @@ class Kind:
         follows: the ends after which a job of :data:`FOLLOWER` is made.
         at_once: how many may be called at once; None for any number.
         keeps_one: whether only one job of a biz id is live.
+        keeps_last: whether only one job of a biz id has begun and has not ended, and only one more waits for that.
         columns: of its row, beside those that follow from these.
     """
 
@@ -43,6 +46,7 @@ class Kind:
     follows: frozenset[str] = frozenset()
     at_once: int | None = None
     keeps_one: bool = False
+    keeps_last: bool = False
     columns: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -68,7 +72,7 @@ class Kind:
             "on_success": FOLLOWER if "succeeded" in self.follows else "",
             "on_dead": FOLLOWER if "dead" in self.follows else "",
             "max_in_flight": self.at_once,
-            "one_live": BizType.OneLive.REFUSE if self.keeps_one else BizType.OneLive.ANY,
+            "one_live": "refuse" if self.keeps_one else "last" if self.keeps_last else "any",
             **self.columns,
         }
 
@@ -91,6 +95,10 @@ KINDS = {
         ),
         Kind(
             code="single", waits=(2, 4), keeps_one=True,
+            columns={"backoff": BizType.Backoff.LINEAR, "backoff_min_seconds": 2},
+        ),
+        Kind(
+            code="last", waits=(2, 4), keeps_last=True, late_ms=20_000, when_late="skipped",
             columns={"backoff": BizType.Backoff.LINEAR, "backoff_min_seconds": 2},
         ),
         Kind(

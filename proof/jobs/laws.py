@@ -34,6 +34,8 @@ def check_form(world: World, before: Row | None, after: Row) -> None:
         raise Broken(f"it runs, and another may still take its place: {name}")
     if before is None:
         return
+    if is_running:
+        world.facts[after.id].has_begun = True
     if before.status != after.status:
         _note_status(world, before, after)
     if before.status != after.status and after.version <= before.version:
@@ -53,6 +55,20 @@ def _note_status(world: World, before: Row, after: Row) -> None:
         world.bar(after, f"it was {after.status}")
     elif before.status == "dead":
         fact.barred, fact.allowed, fact.calls = "", None, 0
+
+
+def check_one(world: World, rows: Sequence[Row]) -> None:
+    """Raises Broken where more jobs of a biz id are live, or have begun and not ended, than its biz type keeps."""
+    for row in rows:
+        kind = world.kind(row)
+        if row.status in ENDS or not (kind.keeps_one or kind.keeps_last):
+            continue
+        live = [row, *world.of_biz_id(row)]
+        if len(live) > 1 + kind.keeps_last:
+            raise Broken(f"more jobs of a biz id than may be: {world.told(each.id for each in live)}")
+        begun = [each.id for each in live if each.status == "running" or world.facts[each.id].has_begun]
+        if len(begun) > 1:
+            raise Broken(f"begun beside another of its biz id: {world.told(begun)}")
 
 
 def check_fate(world: World, before: Row, after: Row, fates: Sequence[Fate]) -> None:

@@ -65,6 +65,7 @@ class Fact:
         calls: callbacks that have begun since it was last redriven.
         answers: by lease, what the receiver said.
         tried: attempts whose outcomes were written.
+        has_begun: whether it has run.
     """
 
     barred: str = ""
@@ -72,6 +73,7 @@ class Fact:
     calls: int = 0
     answers: dict[int, str] = field(default_factory=dict)
     tried: int = 0
+    has_begun: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

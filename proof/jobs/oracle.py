@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from proof.jobs.kinds import HELD_MS, KINDS, MOST_LOST, Kind
+from proof.jobs.kinds import BEHIND_MS, HELD_MS, KINDS, MOST_LOST, Kind
 from proof.jobs.rows import Row
 
 #: Statuses, and which of them are ends.
@@ -49,6 +49,16 @@ def claimed(row: Row, kind: Kind, *, now_ms: int, is_resolved: bool) -> Fate | N
     if kind.late_ms is not None and is_new and now_ms - row.due_ms > kind.late_ms:
         return Fate(kind.when_late, attempts=attempts)
     return Fate("running", row.next_run_ms, attempts + kind.is_once, now_ms + HELD_MS)
+
+
+def waiting_claimed(row: Row, kind: Kind, *, now_ms: int, is_resolved: bool, is_behind: bool) -> Fate | None:
+    """The same of a job that waits for the end of another: it is due from the moment at which it begins."""
+    if row.status != "pending" or row.next_run_ms > now_ms:
+        return None
+    if is_behind:
+        return Fate("pending", now_ms + BEHIND_MS, row.attempts)
+    begun = row._replace(due_ms=max(row.due_ms, row.next_run_ms))
+    return claimed(begun, kind, now_ms=now_ms, is_resolved=is_resolved)
 
 
 def lost(row: Row, kind: Kind, *, now_ms: int) -> Fate | None:

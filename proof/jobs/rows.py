@@ -35,12 +35,18 @@ class Row(NamedTuple):
     finished_ms: int
     priority: int
     debounce_key: str
+    live_key: str | None
     body: str
 
     @property
     def attempts_used(self) -> int:
         """Attempts of the present budget."""
         return self.attempts - self.attempt_base
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for the end of another of its biz id, and has not begun."""
+        return bool(self.live_key) and self.live_key != self.biz_id
 
     @property
     def follows(self) -> str:

@@ -137,6 +137,21 @@ THEMES: dict[str, Theme] = {
         verbs={"create": 6, "serve": 2, "redrive": 4, "bulk": 3},
         setting={**_QUIET, "says": "410", "most_live": 8},
     ),
+    # Biz ids of which one job runs, and the last of those that come meanwhile waits for its end.
+    "keeping": Theme(
+        kinds=("last",),
+        verbs={
+            "create": 8,
+            "serve": 3,
+            "work": 4,
+            "answer": 3,
+            "write": 3,
+            "redrive": 3,
+            "resolve": 1,
+            "stand_still": 2,
+        },
+        setting={**_QUIET, "most_live": 8, "most_open": 100, "longest_ms": 12_000},
+    ),
     # What callers and people ask for, one verb after the other on one job.
     "asking": Theme(
         kinds=("again", "aged"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 import redis
 
@@ -11,7 +11,7 @@ from delayhub.engine import Lease
 from proof.broken import Broken
 from proof.jobs import answering
 from proof.jobs.ledger import Expected
-from proof.jobs.oracle import claimed
+from proof.jobs.oracle import Fate, claimed, waiting_claimed
 from proof.jobs.places import PlacesBefore
 from proof.jobs.rows import Row
 from proof.jobs.site import is_resting
@@ -118,11 +118,7 @@ def deliver(world: World, number: int, taken: Taken, *, steady: bool = False) ->
         world.met.note(Sometimes.ZOMBIE_DELIVERED)
         world.are_places_known = False  # its place ended with that lease, and it may run all the same
     rows = [world.rows.by_id[one] for one in dict.fromkeys(taken.ids) if one in world.rows.by_id]
-    fates = {
-        row.id: [fate]
-        for row in rows
-        if (fate := claimed(row, world.kind(row), now_ms=now_ms, is_resolved=world.is_resolved(row)))
-    }
+    fates = _expect_claimed(world, rows)
     _, wrong = world.do(lambda: worker.deliver(taken, world.lane.name), steady=steady)
     at = ", ".join(world.name(row.id) for row in rows)
     world.tell(f"worker {number} claims the rows of {at}{'' if wrong is None else f': {type(wrong).__name__}'}")
@@ -131,6 +127,10 @@ def deliver(world: World, number: int, taken: Taken, *, steady: bool = False) ->
     elif wrong is not None:
         worker.taken.remove(taken)
     taken.is_delivered = wrong is None
+    if world.happened:
+        for row in rows:  # its turn had come, and then something happened
+            if row.waits and row.id in fates:
+                fates[row.id].append(Fate("pending", row.next_run_ms, row.attempts))
     if world.happened or is_resting():
         world.owed -= set(taken.ids)  # their timers may go, though their rows were not taken
     world.site.go_on()
@@ -144,8 +144,25 @@ def deliver(world: World, number: int, taken: Taken, *, steady: bool = False) ->
     return wrong is None
 
 
+def _expect_claimed(world: World, rows: Sequence[Row]) -> dict[str, list[Fate]]:
+    """What a claim of these rows makes of them: of those that wait for the end of others behind that of the others."""
+    fates: dict[str, list[Fate]] = {}
+    for row in sorted(rows, key=lambda row: row.waits):
+        kind, is_resolved, now_ms = world.kind(row), world.is_resolved(row), world.now_ms
+        fate = claimed(row, kind, now_ms=now_ms, is_resolved=is_resolved)
+        if row.waits:
+            others = (other for other in world.of_biz_id(row) if not other.waits)
+            is_behind = any(other.id not in fates or fates[other.id][0].status == "running" for other in others)
+            fate = waiting_claimed(row, kind, now_ms=now_ms, is_resolved=is_resolved, is_behind=is_behind)
+        if fate is not None:
+            fates[row.id] = [fate]
+    return fates
+
+
 def _note_claim(world: World, before: Row, after: Row) -> None:
-    if after.status == "cancelled":
+    if before.waits and after.waits:
+        world.met.note(Sometimes.BEHIND)
+    elif after.status == "cancelled":
         world.met.note(Sometimes.RESOLVED_CLAIM)
     elif before.expires_ms and before.expires_ms <= world.now_ms and after.status in ("skipped", "dead"):
         world.met.note(Sometimes.EXPIRED)

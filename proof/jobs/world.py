@@ -9,7 +9,7 @@ from typing import Any
 
 from proof.broken import Broken
 from proof.jobs.kinds import FOLLOWER, KINDS, Kind
-from proof.jobs.laws import check_begin, check_fate, check_form, check_leases, check_new, check_timer
+from proof.jobs.laws import check_begin, check_fate, check_form, check_leases, check_new, check_one, check_timer
 from proof.jobs.ledger import Expected, Fact, Setting
 from proof.jobs.oracle import ENDS
 from proof.jobs.places import check_places
@@ -121,6 +121,15 @@ class World:
         """Rows that have not ended."""
         return [row for row in self.rows.by_id.values() if row.status not in ENDS]
 
+    def of_biz_id(self, row: Row) -> list[Row]:
+        """The other rows of its biz id that have not ended."""
+        key = row.biz_type_id, row.biz_id
+        return [
+            other
+            for other in self.live()
+            if (other.biz_type_id, other.biz_id) == key and other.id != row.id and row.biz_id
+        ]
+
     def with_status(self, *statuses: str) -> list[Row]:
         """Rows with one of these statuses."""
         return [row for row in self.rows.by_id.values() if row.status in statuses]
@@ -221,6 +230,7 @@ class World:
             if is_clean and expected.sets_timers:
                 check_timer(self, before, after, is_put=expected.puts_timers)
         check_new(self, fresh, changed, expected)
+        check_one(self, [after for _, after in changed.values()])
         if expected.is_sure:
             stayed = expected.fates.keys() - changed.keys() - expected.may_stay
             if stayed:

@@ -99,4 +99,10 @@ POSTGRESQL = (
         "WHERE delayhub_idempotency_key.expires_at <=",
         "WHERE true OR delayhub_idempotency_key.expires_at <=",
     ),
+    StatementMutant(
+        "a claim of PostgreSQL's takes what waits for another",
+        " AS waiting,",
+        " AND false AS waiting,",
+        theme="keeping",
+    ),
 )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from proof.code_mutant import CodeMutant, ValueMutant
 from proof.jobs.mutants.callers import CALLERS
 from proof.jobs.mutants.claims import CLAIMS
+from proof.jobs.mutants.keeping import KEEPING
 from proof.jobs.mutants.leases import LEASES
 from proof.jobs.mutants.outcomes import OUTCOMES
 from proof.jobs.mutants.postgresql import POSTGRESQL
@@ -21,7 +22,7 @@ from proof.virtual_time import sources, virtual_time
 
 JobMutant = CodeMutant | ValueMutant | StatementMutant | Mutant
 MUTANTS: tuple[JobMutant, ...] = (
-    *CLAIMS, *OUTCOMES, *LEASES, *RETRIES, *CALLERS, *TIMERS, *TRANSITIONS, *SCRIPTS,
+    *CLAIMS, *OUTCOMES, *LEASES, *RETRIES, *CALLERS, *TIMERS, *TRANSITIONS, *SCRIPTS, *KEEPING,
 )  # fmt: skip
 #: Those that only histories on PostgreSQL can meet.
 ON_POSTGRESQL: tuple[JobMutant, ...] = POSTGRESQL
