@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -13,12 +14,13 @@ from proof.broken import Broken
 from proof.jobs.creating import BIZ_IDS, DELAYS_MS
 from proof.jobs.kinds import KINDS
 from proof.jobs.ledger import Expected
+from proof.jobs.lines import first_of, is_behind, line_of
 from proof.jobs.oracle import Fate
 from proof.jobs.rows import Row
 from proof.jobs.sometimes import Sometimes
 from proof.jobs.world import World, error_name
 from tasksapp import jobs
-from tasksapp.errors import KeyResolved, OneIsLive, VersionConflict, WrongState
+from tasksapp.errors import KeyResolved, NotFirst, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs.bulk import apply_many
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import Job, Operation
@@ -85,9 +87,10 @@ def edit(world: World, chance: random.Random) -> None:
     row = _any(world, "pending")
     if row is None:
         return
-    fields: dict[str, Any] = {"priority": (row.priority + 1) % 10}
+    in_line = line_of(world, row) is not None
+    fields: dict[str, Any] = {} if in_line else {"priority": (row.priority + 1) % 10}
     next_ms, due_ms = row.next_run_ms, row.due_ms
-    if chance.random() < 0.5:
+    if in_line or chance.random() < 0.5:
         due_ms = next_ms = world.now_ms + chance.choice([1, 2500, 20_000])
         fields["due_at"] = moment(due_ms)
     elif chance.random() < 0.4:
@@ -106,9 +109,13 @@ def edit(world: World, chance: random.Random) -> None:
 def run_now(world: World, chance: random.Random) -> None:
     """Makes a job due at once."""
     if row := _any(world, "pending"):
+        behind = is_behind(world, row)
+        if behind:
+            world.met.note(Sometimes.NOT_FIRST)
         _to_one(
             world, row, "run at once", lambda version: jobs.run_now(UUID(row.id), version=version), source="pending",
-            fates=[Fate("pending", world.now_ms, row.attempts)], said=Sometimes.RUN_NOW,
+            fates=[] if behind else [Fate("pending", world.now_ms, row.attempts)], said=Sometimes.RUN_NOW,
+            other_error=NotFirst if behind else None,
         )  # fmt: skip
 
 
@@ -148,6 +155,17 @@ def drop(world: World, chance: random.Random) -> None:
         )  # fmt: skip
 
 
+def drop_blockers(world: World) -> None:
+    """Gives up dead jobs that hold up others of their flow keys."""
+    for line in {line for row in world.live() if (line := line_of(world, row))}:
+        row = first_of(world, line)
+        if row is not None and row.status == "dead":
+            world.do(partial(jobs.drop, UUID(row.id)), steady=True)
+            world.tell(f"drop {world.name(row.id)}, which holds up its flow key")
+            fates = {row.id: [Fate("dropped", attempts=row.attempts)]}
+            world.settle(Expected(fates=fates, is_sure=True, puts_timers=True))
+
+
 # ---------------------------------------------------------------- verbs of several jobs
 
 
@@ -171,7 +189,9 @@ def bulk(world: World, chance: random.Random) -> None:
     fates = {
         row.id: [made(row)]
         for row in picked
-        if row.status == verb.source.value and not (verb is Verb.REDRIVE and world.is_resolved(row))
+        if row.status == verb.source.value
+        and not (verb is Verb.REDRIVE and world.is_resolved(row))
+        and not (verb is Verb.RUN_NOW and is_behind(world, row))
     }
     world.tell(f"{verb.word} {', '.join(world.name(row.id) for row in picked)}: {error_name(wrong)}")
     # A redrive leaves those out of whose biz id one is live.

@@ -55,6 +55,8 @@ class Asked:
     def request(self) -> JobRequest:
         """The request as the product takes it."""
         given = dict(self.fields)
+        if "due_at" in given:
+            del given["delay"]
         return JobRequest(given.pop("biz_type"), **given)
 
 
@@ -88,7 +90,11 @@ def _asked(world: World, chance: random.Random) -> Asked:
     }
     if chance.random() < world.setting.ends:
         fields["expires_at"] = moment(world.now_ms) + fields["delay"] + timedelta(seconds=chance.choice([2, 5, 30]))
-    if not (KINDS[code].keeps_one or KINDS[code].keeps_last):
+    if KINDS[code].order:
+        fields["flow_key"] = chance.choice(["f1", "f1", "f2", ""])
+        # Without a due time the database's own clock counts.
+        fields["due_at"] = moment(world.now_ms) + fields["delay"]
+    elif not (KINDS[code].keeps_one or KINDS[code].keeps_last):
         if chance.random() < world.setting.debounced:
             fields["debounce_key"] = chance.choice(["d1", "d2"])
         elif chance.random() < 0.4 and "expires_at" not in fields:
@@ -186,7 +192,7 @@ def _number(row: Row) -> int:
 def _words(one: Asked) -> str:
     given = one.fields
     said = f"{one.code} {given['biz_id'] or '-'} in {given['delay'].total_seconds():g} s"
-    for name in ("idempotency_key", "debounce_key"):
+    for name in ("idempotency_key", "debounce_key", "flow_key"):
         said += f", {name} {given[name]}" if name in given else ""
     return said + ", with an end" * ("expires_at" in given)
 

@@ -152,6 +152,7 @@ def _go_round(world: World, *, has_loader: bool) -> None:
     for _ in range(ROUNDS):
         if not _is_left(world, has_loader=has_loader):
             return
+        asking.drop_blockers(world)
         if _serve(world):
             continue
         if has_loader:
@@ -182,7 +183,13 @@ def _serve(world: World) -> bool:
 def _is_left(world: World, *, has_loader: bool) -> bool:
     if any(worker.holds or worker.taken for worker in world.workers):
         return True
-    return bool(world.live()) if has_loader else bool(world.owed)
+    if has_loader:
+        return bool(world.live())
+    # Who waits for a job that only the loader can bring back waits for the loader.
+    return any(
+        row.id in world.owed and not (row.waits and any(each.id not in world.owed for each in world.of_biz_id(row)))
+        for row in world.live()
+    )
 
 
 def _wait(world: World, *, has_loader: bool) -> None:

@@ -34,6 +34,7 @@ class Kind:
         at_once: how many may be called at once; None for any number.
         keeps_one: whether only one job of a biz id is live.
         keeps_last: whether only one job of a biz id has begun and has not ended, and only one more waits for that.
+        order: whether jobs of a flow key run one after the other: '' for no, ``dead_blocks`` or ``dead_lets_go``.
         columns: of its row, beside those that follow from these.
     """
 
@@ -47,6 +48,7 @@ class Kind:
     at_once: int | None = None
     keeps_one: bool = False
     keeps_last: bool = False
+    order: str = ""
     columns: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -73,6 +75,7 @@ class Kind:
             "on_dead": FOLLOWER if "dead" in self.follows else "",
             "max_in_flight": self.at_once,
             "one_live": "refuse" if self.keeps_one else "last" if self.keeps_last else "any",
+            "ordered": self.order or "no",
             **self.columns,
         }
 
@@ -98,8 +101,16 @@ KINDS = {
             columns={"backoff": BizType.Backoff.LINEAR, "backoff_min_seconds": 2},
         ),
         Kind(
-            code="last", waits=(2, 4), keeps_last=True, late_ms=20_000, when_late="skipped",
+            code="last", waits=(2, 4), keeps_last=True, late_ms=8_000, when_late="skipped",
             columns={"backoff": BizType.Backoff.LINEAR, "backoff_min_seconds": 2},
+        ),
+        Kind(
+            code="lined", waits=(2, 4), order="dead_blocks",
+            columns={"backoff": BizType.Backoff.LINEAR, "backoff_min_seconds": 2},
+        ),
+        Kind(
+            code="loose", waits=(3,), order="dead_lets_go",
+            columns={"backoff": BizType.Backoff.FIXED, "backoff_min_seconds": 3},
         ),
         Kind(
             code="narrow", waits=(1, 20), late_ms=40_000, at_once=1,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from proof.broken import Broken
 from proof.jobs.kinds import TIMEOUT_SECONDS
 from proof.jobs.ledger import Expected
+from proof.jobs.lines import line_of
 from proof.jobs.oracle import ENDS, Fate
 from proof.jobs.places import check_call
 from proof.jobs.rows import Row
@@ -124,6 +125,8 @@ def check_timer(world: World, before: Row | None, after: Row, *, is_put: bool) -
     is_far = after.status == "pending" and after.next_run_ms > world.now_ms + FAR_MS
     is_over = is_put and before is not None and before.status == "pending" and after.status in ENDS
     is_moved = is_put and before is not None and after.status == "pending"
+    if line_of(world, after) is not None:
+        is_far = is_moved = False  # a timer that fires early finds out; that of the first is looked at with all others
     if not (is_far or is_over or is_moved):
         return
     ((_, at_ms),) = world.timers([after])

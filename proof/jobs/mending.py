@@ -9,6 +9,7 @@ from proof.broken import Broken
 from proof.jobs import answering, working
 from proof.jobs.kinds import FOLLOWER, HELD_MS, KINDS, LEASE_SECONDS
 from proof.jobs.ledger import Expected
+from proof.jobs.lines import is_behind
 from proof.jobs.oracle import lost
 from proof.jobs.rows import Row
 from proof.jobs.site import WINDOW_SECONDS
@@ -84,7 +85,8 @@ def turn(world: World, *, steady: bool = False) -> None:
         if at_ms is not None:
             raise Broken(f"the loader sets a timer of a job that runs: {world.name(row.id)}")
     for row in held:
-        if world.lane.client.zscore(world.lane.keys.queue(world.queue(row)).waiting, row.id) is not None:
+        waiting = world.lane.keys.queue(world.queue(row)).waiting
+        if not row.flow_key and world.lane.client.zscore(waiting, row.id) is not None:
             raise Broken(f"the loader sets a timer that a consumer holds: {world.name(row.id)}")
     if isinstance(wrong, Died):
         world.loader = world.new_loader()
@@ -110,6 +112,7 @@ def turn(world: World, *, steady: bool = False) -> None:
     pending = world.with_status("pending")
     near = [row for row in pending if row.next_run_ms <= now_ms - OVERDUE_MS or begin_ms < row.next_run_ms <= end_ms]
     near += [row for row in pending if row.id in changed and row not in near]
+    near = [row for row in near if not is_behind(world, row)]
     for row, at_ms in world.timers(near):
         if at_ms is None:
             raise Broken(f"the loader left it without a timer: {world.name(row.id)}")
@@ -139,7 +142,7 @@ def lose_timer(world: World, chance: random.Random) -> None:
     """A timer is gone."""
     if row := _pending(world, chance):
         world.owed.discard(row.id)
-        if world.lane.cancel(world.queue(row), [row.id])[0]:
+        if world.lane.cancel(world.queue(row), [row.id], key=row.flow_key)[0]:
             world.met.note(Sometimes.TIMER_LOST)
             world.tell(f"the timer of {world.name(row.id)} is gone")
 
@@ -150,7 +153,7 @@ def early_timer(world: World, chance: random.Random) -> None:
     if row is not None and row.next_run_ms > world.now_ms:
         if chance.random() < 0.5:
             world.move(max(0, row.next_run_ms - world.now_ms - chance.choice([1, 300, 900])))
-        world.lane.ensure(world.queue(row), [(row.id, world.now_ms)])
+        world.lane.ensure(world.queue(row), [(row.id, world.now_ms)], key=row.flow_key)
         world.met.note(Sometimes.TIMER_EARLY)
         world.tell(f"a timer of {world.name(row.id)} fires now")
         ((_, at_ms),) = world.timers([row])
@@ -158,7 +161,8 @@ def early_timer(world: World, chance: random.Random) -> None:
             raise Broken(f"a timer that is ensured for now fires later: {world.name(row.id)}")
         if chance.random() < 0.5:
             # A loader has read the row before it was moved to where it is.
-            world.lane.ensure(world.queue(row), [(row.id, row.next_run_ms + 5000)], step=chance.choice([2, 9]))
+            late = [(row.id, row.next_run_ms + 5000)]
+            world.lane.ensure(world.queue(row), late, step=chance.choice([2, 9]), key=row.flow_key)
             world.tell("and a loader that was late ensures it for later")
             if world.timers([row])[0][1] != at_ms:
                 raise Broken(f"a timer that is ensured for later does not stay: {world.name(row.id)}")
@@ -177,11 +181,11 @@ def doubled_timer(world: World, chance: random.Random) -> None:
 def stray_timer(world: World, chance: random.Random) -> None:
     """A timer stands for a job that runs, has ended, or never was."""
     rows = world.with_status("running", "succeeded", "cancelled", "dead", "skipped")
-    queue, job_id = world.site.biz_type(KINDS[FOLLOWER]).queue, str(UUID(int=chance.randrange(1 << 60)))
+    queue, job_id, key = world.site.biz_type(KINDS[FOLLOWER]).queue, str(UUID(int=chance.randrange(1 << 60))), ""
     if rows:
         row = chance.choice(rows)
-        queue, job_id = world.queue(row), row.id
-    world.lane.ensure(queue, [(job_id, world.now_ms)])
+        queue, job_id, key = world.queue(row), row.id, row.flow_key
+    world.lane.ensure(queue, [(job_id, world.now_ms)], key=key)
     world.met.note(Sometimes.TIMER_STRAY)
     world.tell(f"a timer stands for {world.name(job_id)}, which does not wait")
 

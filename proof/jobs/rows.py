@@ -36,6 +36,8 @@ class Row(NamedTuple):
     priority: int
     debounce_key: str
     live_key: str | None
+    flow_key: str
+    place: int | None
     body: str
 
     @property

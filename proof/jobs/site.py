@@ -21,7 +21,18 @@ from proof.quick_redis import QuickRedis
 from proof.snapshot import Snapshot, go_back, snapshot
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.gates import bring_gates
-from tasksapp.models import Attempt, AuditEntry, BizType, IdempotencyKey, Job, LoaderReport, Operation, Pulse, Tombstone
+from tasksapp.models import (
+    Attempt,
+    AuditEntry,
+    BizType,
+    IdempotencyKey,
+    Job,
+    LoaderReport,
+    Operation,
+    OrderedKey,
+    Pulse,
+    Tombstone,
+)
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers import lanes
 from tasksapp.timers.slots import held_slots
@@ -30,7 +41,7 @@ USING = "default"
 #: Jobs that are due later have no timer yet.
 WINDOW_SECONDS = 600.0
 #: What a history begins without.
-_EMPTIED = (Attempt, Job, Tombstone, IdempotencyKey, Operation, Pulse, LoaderReport, AuditEntry)
+_EMPTIED = (Attempt, Job, OrderedKey, Tombstone, IdempotencyKey, Operation, Pulse, LoaderReport, AuditEntry)
 
 
 @dataclass

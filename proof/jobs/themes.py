@@ -141,16 +141,38 @@ THEMES: dict[str, Theme] = {
     "keeping": Theme(
         kinds=("last",),
         verbs={
-            "create": 8,
+            "create": 5,
             "serve": 3,
             "work": 4,
             "answer": 3,
             "write": 3,
             "redrive": 3,
-            "resolve": 1,
             "stand_still": 2,
+            "pass_time": 2,
         },
         setting={**_QUIET, "most_live": 8, "most_open": 100, "longest_ms": 12_000},
+    ),
+    # Flow keys whose jobs run one after the other.
+    "lines": Theme(
+        kinds=("lined", "loose"),
+        verbs={
+            "create": 4,
+            "serve": 4,
+            "work": 3,
+            "cancel": 2,
+            "edit": 3,
+            "run_now": 3,
+            "drop": 4,
+            "redrive": 3,
+            "load": 2,
+        },
+        setting={**_QUIET, "most_live": 8, "most_open": 100, "longest_ms": 9000},
+    ),
+    # The same, with workers and timers that are lost.
+    "lost lines": Theme(
+        kinds=("lined", "loose"),
+        verbs={"create": 4, "work": 6, "crash": 6, "load": 6, "lose_timer": 10, "pass_time": 3},
+        setting={**_QUIET, "has_loader": True, "most_live": 8},
     ),
     # What callers and people ask for, one verb after the other on one job.
     "asking": Theme(

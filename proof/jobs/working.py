@@ -11,6 +11,7 @@ from delayhub.engine import Lease
 from proof.broken import Broken
 from proof.jobs import answering
 from proof.jobs.ledger import Expected
+from proof.jobs.lines import is_behind
 from proof.jobs.oracle import Fate, claimed, waiting_claimed
 from proof.jobs.places import PlacesBefore
 from proof.jobs.rows import Row
@@ -150,10 +151,13 @@ def _expect_claimed(world: World, rows: Sequence[Row]) -> dict[str, list[Fate]]:
     for row in sorted(rows, key=lambda row: row.waits):
         kind, is_resolved, now_ms = world.kind(row), world.is_resolved(row), world.now_ms
         fate = claimed(row, kind, now_ms=now_ms, is_resolved=is_resolved)
+        if fate is not None and is_behind(world, row):
+            world.met.note(Sometimes.IN_LINE)
+            fate = None
         if row.waits:
             others = (other for other in world.of_biz_id(row) if not other.waits)
-            is_behind = any(other.id not in fates or fates[other.id][0].status == "running" for other in others)
-            fate = waiting_claimed(row, kind, now_ms=now_ms, is_resolved=is_resolved, is_behind=is_behind)
+            has_other = any(other.id not in fates or fates[other.id][0].status == "running" for other in others)
+            fate = waiting_claimed(row, kind, now_ms=now_ms, is_resolved=is_resolved, is_behind=has_other)
         if fate is not None:
             fates[row.id] = [fate]
     return fates

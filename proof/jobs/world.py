@@ -11,6 +11,7 @@ from proof.broken import Broken
 from proof.jobs.kinds import FOLLOWER, KINDS, Kind
 from proof.jobs.laws import check_begin, check_fate, check_form, check_leases, check_new, check_one, check_timer
 from proof.jobs.ledger import Expected, Fact, Setting
+from proof.jobs.lines import Line, check_lines, first_of, line_of
 from proof.jobs.oracle import ENDS
 from proof.jobs.places import check_places
 from proof.jobs.receiver import Receiver
@@ -75,6 +76,8 @@ class World:
         self.operations: dict[int, Counter[str]] = {}
         self.is_counted = True
         self.has_crashed = False
+        #: The job of each line that began last, and when it was due then.
+        self.begun_in_line: dict[Line, tuple[str, int]] = {}
         #: Whether each place has to be somebody's: no verb had a trouble, and no claim of rows came too late.
         self.are_places_known = True
         #: When the database was last away; long before the beginning where it never was.
@@ -225,12 +228,16 @@ class World:
                 self.facts[job_id] = Fact()
             else:
                 check_fate(self, before, after, expected.fates.get(job_id, ()))
-            if expected.sets_timers or after.status != "pending":
+            if (expected.sets_timers or after.status != "pending") and line_of(self, after) is None:
                 self._note_timer(after, is_clean=is_clean)
             if is_clean and expected.sets_timers:
                 check_timer(self, before, after, is_put=expected.puts_timers)
         check_new(self, fresh, changed, expected)
         check_one(self, [after for _, after in changed.values()])
+        lines = check_lines(self, changed.values())
+        if expected.sets_timers:
+            for line in lines:
+                self._note_line(line, is_clean=is_clean)
         if expected.is_sure:
             stayed = expected.fates.keys() - changed.keys() - expected.may_stay
             if stayed:
@@ -255,6 +262,15 @@ class World:
         else:
             self.owed.discard(row.id)
 
+    def _note_line(self, line: Line, *, is_clean: bool) -> None:
+        """Of a line only the first job needs a timer."""
+        self.owed -= {row.id for row in self.rows.by_id.values() if line_of(self, row) == line}
+        first = first_of(self, line)
+        if first is not None:
+            self._note_timer(first, is_clean=is_clean)
+            if first.status == "dead":
+                self.met.note(Sometimes.HELD_UP)
+
     def check_timers(self) -> None:
         """Raises Broken where a timer is not there that has to be, or would fire late."""
         self.fires_ms.clear()
@@ -268,13 +284,13 @@ class World:
 
     def timers(self, rows: Iterable[Row]) -> list[tuple[Row, int | None]]:
         """Rows, and when their timers fire: 0 where a consumer has it, None where there is none."""
-        by_queue: dict[str, list[Row]] = {}
+        by_queue: dict[tuple[str, str], list[Row]] = {}
         for row in rows:
-            by_queue.setdefault(self.queue(row), []).append(row)
+            by_queue.setdefault((self.queue(row), row.flow_key), []).append(row)
         return [
             (row, at_ms)
-            for queue, group in by_queue.items()
-            for row, at_ms in zip(group, self.lane.look(queue, [row.id for row in group]), strict=True)
+            for (queue, key), group in by_queue.items()
+            for row, at_ms in zip(group, self.lane.look(queue, [row.id for row in group], key=key), strict=True)
         ]
 
     def queue(self, row: Row) -> str:

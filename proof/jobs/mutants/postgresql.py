@@ -105,4 +105,16 @@ POSTGRESQL = (
         " AND false AS waiting,",
         theme="keeping",
     ),
+    StatementMutant(
+        "a claim of PostgreSQL's takes whatever is in order",
+        " AS ordered,",
+        " AND false AS ordered,",
+        theme="lines",
+    ),
+    StatementMutant(
+        "a dead job lets its flow key go where it should not",
+        "b.ordered = 'dead_blocks'",
+        "b.ordered = ''",
+        theme="lines",
+    ),
 )

@@ -10,6 +10,7 @@ from proof.jobs.mutants.callers import CALLERS
 from proof.jobs.mutants.claims import CLAIMS
 from proof.jobs.mutants.keeping import KEEPING
 from proof.jobs.mutants.leases import LEASES
+from proof.jobs.mutants.lines import LINES
 from proof.jobs.mutants.outcomes import OUTCOMES
 from proof.jobs.mutants.postgresql import POSTGRESQL
 from proof.jobs.mutants.retries import RETRIES
@@ -22,7 +23,7 @@ from proof.virtual_time import sources, virtual_time
 
 JobMutant = CodeMutant | ValueMutant | StatementMutant | Mutant
 MUTANTS: tuple[JobMutant, ...] = (
-    *CLAIMS, *OUTCOMES, *LEASES, *RETRIES, *CALLERS, *TIMERS, *TRANSITIONS, *SCRIPTS, *KEEPING,
+    *CLAIMS, *OUTCOMES, *LEASES, *RETRIES, *CALLERS, *TIMERS, *TRANSITIONS, *SCRIPTS, *KEEPING, *LINES,
 )  # fmt: skip
 #: Those that only histories on PostgreSQL can meet.
 ON_POSTGRESQL: tuple[JobMutant, ...] = POSTGRESQL
