@@ -209,6 +209,7 @@ def bulk(world: World, chance: random.Random) -> None:
 
 def resolve(world: World, chance: random.Random) -> None:
     """Calls off all jobs of a biz id."""
+    world.move(1)  # no job was made at the very moment of a resolve
     code, biz_id = chance.choice(world.setting.kinds), chance.choice(BIZ_IDS[:3])
     live = [row for row in world.live() if row.biz_id]
     if live and chance.random() < 0.8:

@@ -154,7 +154,6 @@ def check_new(
         after.id
         for before, after in changed.values()
         if before is not None and before.status != after.status and after.status in world.kind(after).follows
-        and (world.follower_id, after.biz_id) not in world.resolved
     )  # fmt: skip
     if follows != ended:
         raise Broken(f"follow-ups: {world.told(follows.elements())} instead of {world.told(ended.elements())}")

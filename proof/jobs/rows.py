@@ -20,6 +20,7 @@ class Row(NamedTuple):
     biz_type_id: int
     biz_id: str
     status: str
+    created_ms: int
     due_ms: int
     next_run_ms: int
     attempts: int
@@ -57,7 +58,8 @@ class Row(NamedTuple):
         return str(body["follows"]["id"]) if isinstance(body, dict) and "follows" in body else ""
 
 
-_TIMES = {"due_ms": "due_at", "next_run_ms": "next_run_at", "redriven_ms": "redriven_at", "expires_ms": "expires_at",
+_TIMES = {"created_ms": "created_at", "due_ms": "due_at", "next_run_ms": "next_run_at",
+          "redriven_ms": "redriven_at", "expires_ms": "expires_at",
           "lease_ms": "lease_until", "finished_ms": "finished_at"}  # fmt: skip
 _OTHERS = {"token": "lease_token"}
 _COLUMNS = ", ".join(_TIMES.get(name, _OTHERS.get(name, name)) for name in Row._fields)

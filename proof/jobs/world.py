@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from proof.broken import Broken
-from proof.jobs.kinds import FOLLOWER, KINDS, Kind
+from proof.jobs.kinds import Kind
 from proof.jobs.laws import check_begin, check_fate, check_form, check_leases, check_new, check_one, check_timer
 from proof.jobs.ledger import Expected, Fact, Setting
 from proof.jobs.lines import Line, check_lines, first_of, line_of
@@ -70,7 +70,8 @@ class World:
         self.rows = Rows(USING)
         self.facts: dict[str, Fact] = {}
         self.names: dict[str, str] = {}
-        self.resolved: set[tuple[int, str]] = set()
+        #: When each biz id was resolved last, of those that are.
+        self.resolved: dict[tuple[int, str], int] = {}
         #: Pending jobs whose timer is there, by what was answered; the loader is not needed for them.
         self.owed: set[str] = set()
         self.operations: dict[int, Counter[str]] = {}
@@ -138,8 +139,9 @@ class World:
         return [row for row in self.rows.by_id.values() if row.status in statuses]
 
     def is_resolved(self, row: Row) -> bool:
-        """Whether its biz id was resolved."""
-        return (row.biz_type_id, row.biz_id) in self.resolved
+        """Whether its biz id was resolved; what follows from a job is held by what was resolved since then."""
+        at_ms = self.resolved.get((row.biz_type_id, row.biz_id))
+        return at_ms is not None and (not row.follows or at_ms > row.created_ms)
 
     # ------------------------------------------------------------ processes
 
@@ -250,11 +252,6 @@ class World:
         check_places(self)
         return changed
 
-    @property
-    def follower_id(self) -> int:
-        """The biz type of jobs that follow others."""
-        return int(self.site.biz_type(KINDS[FOLLOWER]).pk)
-
     def _note_timer(self, row: Row, *, is_clean: bool) -> None:
         is_near = row.next_run_ms <= self.now_ms + int(WINDOW_SECONDS * 1000)
         if row.status == "pending" and is_clean and is_near:
@@ -307,8 +304,8 @@ class World:
 
     def read_tombstones(self) -> None:
         """Learns which biz ids are resolved, where that was asked for."""
-        found = Tombstone.objects.using(USING).values_list("biz_type_id", "biz_id")
-        self.resolved = set(found)
+        found = Tombstone.objects.using(USING).values_list("biz_type_id", "biz_id", "at")
+        self.resolved = {(number, biz_id): round(at.timestamp() * 1000) for number, biz_id, at in found}
 
     def bar(self, row: Row, why: str, *, allowed: int | None = None) -> None:
         """From here on no callback of the job may begin, but by the lease that is allowed."""
