@@ -109,7 +109,7 @@ KINDS = {
             columns={"backoff": BizType.Backoff.LINEAR, "backoff_min_seconds": 2},
         ),
         Kind(
-            code="loose", waits=(3,), order="dead_lets_go",
+            code="loose", waits=(3,), is_once=True, order="dead_lets_go",
             columns={"backoff": BizType.Backoff.FIXED, "backoff_min_seconds": 3},
         ),
         Kind(
