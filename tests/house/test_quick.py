@@ -23,7 +23,7 @@ from tests.repository import ROOT, python_files
         ("delayhub/engine/lua/parts/take.lua", "tests/integration/delayhub/engine/test_delay_queue_copies.py"),
         # rooms that are run whole
         ("tasksapp/models/job.py", "tests/integration/tasksapp/models"),
-        ("tasksapp/migrations/0001_first.py", "tests/integration/tasksapp/test_migrations_first.py"),
+        ("tasksapp/migrations/0001_tables.py", "tests/integration/tasksapp/test_migrations_tables.py"),
         ("tasksapp/sql/claim_jobs.py", "tests/integration/tasksapp/sql"),
         ("tasksapp/conf.py", "tests/integration/tasksapp/test_tasks.py"),
         # tests themselves, and what they share

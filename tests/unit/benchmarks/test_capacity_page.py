@@ -51,7 +51,7 @@ def test_the_longer_jobs_are_kept_the_rarer_is_a_vacuum() -> None:
 
 
 def test_the_share_that_begins_a_vacuum_is_that_of_the_table() -> None:
-    storage = importlib.import_module("tasksapp.migrations.0002_first_rows").STORAGE
+    storage = importlib.import_module("tasksapp.migrations.0002_rows").STORAGE
 
     assert f"autovacuum_vacuum_scale_factor = {capacity_page.SHARE}," in storage["delayhub_job"]
 

@@ -65,12 +65,12 @@ def names(group: str) -> set[str]:
 
 
 def migrate_rows_again() -> None:
-    call_command("migrate", "tasksapp", "0001_first", verbosity=0)
+    call_command("migrate", "tasksapp", "0001_tables", verbosity=0)
     call_command("migrate", verbosity=0)
 
 
 def test_a_first_migrate_makes_groups_with_permissions_that_exist_by_then() -> None:
-    call_command("migrate", "tasksapp", "0001_first", verbosity=0)
+    call_command("migrate", "tasksapp", "0001_tables", verbosity=0)
     Group.objects.all().delete()
     Permission.objects.filter(content_type__app_label="tasksapp").delete()
     ContentType.objects.filter(app_label="tasksapp").delete()

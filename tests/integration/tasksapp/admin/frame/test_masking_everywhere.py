@@ -193,5 +193,5 @@ def test_the_three_groups_have_permissions_of_this_app_only() -> None:
         ]
     }
 
-    for codenames in import_module("tasksapp.migrations.0002_first_rows").GROUPS.values():
+    for codenames in import_module("tasksapp.migrations.0002_rows").GROUPS.values():
         assert set(codenames) <= known

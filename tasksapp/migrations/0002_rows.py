@@ -18,7 +18,7 @@ OPERATOR = [
     "pause_series", "view_system", "view_celery_queue",
 ]
 MANAGER = [
-    *OPERATOR, "add_job", "cancel_job", "drop_job", "add_biztype", "change_biztype", "delete_biztype",
+    *OPERATOR, "add_job", "cancel_job", "drop_job", "export_job", "add_biztype", "change_biztype", "delete_biztype",
     "change_biztype_secrets", "add_series", "change_series", "delete_series", "view_apikey", "add_apikey",
     "change_apikey", "delete_apikey", "view_tenant", "add_tenant", "change_tenant", "change_celery_queue",
 ]
@@ -92,7 +92,7 @@ _ACCOUNTS: list[Any] = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tasksapp", "0001_first"), *_ACCOUNTS]
+    dependencies = [("tasksapp", "0001_tables"), *_ACCOUNTS]
 
     operations = [
         migrations.RunPython(tune_tables, migrations.RunPython.noop),
