@@ -20,9 +20,8 @@ from django.utils.translation import gettext_lazy as _
 
 from delayhub.secrecy import Secrecy
 from tasksapp.access.actors import NAME_LENGTH, Actor
-from tasksapp.access.shown_text import shown_text
+from tasksapp.access.shown_text import shown_text, text_of
 from tasksapp.delivery.own_request import read_own_request, shown_own_request
-from tasksapp.delivery.readable_bytes import text_of
 from tasksapp.models import AuditEntry
 from tasksapp.models.columns import secrecy_of_column
 from tasksapp.models.sealed_value import is_sealed

@@ -1,4 +1,4 @@
-"""What people and callers are shown of a column's text who may not change the row, by the column's mark."""
+"""What people and callers are shown of a column's text who may not change the row, and of bytes that are no JSON."""
 
 from __future__ import annotations
 
@@ -27,3 +27,11 @@ def shown_text(column: str, text: str) -> str:
             except ValueError:
                 return NOT_SHOWN
     return text
+
+
+def text_of(raw: bytes) -> str | None:
+    """The bytes as a text; None where they are not UTF-8, or hold a NUL, which few programs take in a text."""
+    try:
+        return None if b"\0" in raw else raw.decode()
+    except UnicodeDecodeError:
+        return None

@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from tasksapp.jobs.business_key import find_live
     from tasksapp.jobs.creation import Created, create, create_many
     from tasksapp.jobs.editing import edit
-    from tasksapp.jobs.made_again import follow_up_again
+    from tasksapp.jobs.made_again import follow_up_again, run_again
     from tasksapp.jobs.plans import Plan, plan
     from tasksapp.jobs.requests import JobRequest, Rejected
     from tasksapp.jobs.resolving import Resolution, lift, resolve
-    from tasksapp.jobs.running_again import run_again
     from tasksapp.jobs.verbs import Verb, cancel, drop, redrive, reschedule, run_now
 
 __all__ = [
@@ -62,11 +61,10 @@ _MODULES = {
     "business_key": ("find_live",),
     "creation": ("Created", "create", "create_many"),
     "editing": ("edit",),
-    "made_again": ("follow_up_again",),
+    "made_again": ("follow_up_again", "run_again"),
     "plans": ("Plan", "plan"),
     "requests": ("JobRequest", "Rejected"),
     "resolving": ("Resolution", "lift", "resolve"),
-    "running_again": ("run_again",),
     "verbs": ("Verb", "cancel", "drop", "redrive", "reschedule", "run_now"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}

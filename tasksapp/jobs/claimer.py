@@ -21,8 +21,7 @@ from tasksapp.models import BizType, Job, Status
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.claim_jobs import Pulling, claim_jobs
-from tasksapp.sql.count_dead import count_dead
-from tasksapp.sql.expire_jobs import expire_jobs
+from tasksapp.sql.expire_jobs import count_dead, expire_jobs
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.arming import move
 from tasksapp.timers.redis_clock import RedisClock

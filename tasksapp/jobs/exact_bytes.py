@@ -7,9 +7,9 @@ from base64 import b64encode
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tasksapp.access.shown_text import text_of
 from tasksapp.conf import options
 from tasksapp.delivery.own_request import OwnRequest, read_own_request
-from tasksapp.delivery.readable_bytes import text_of
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.validation import Rule
 from tasksapp.models import BizType, Job, Series

@@ -1,7 +1,12 @@
-"""Making a follow-up again that could not be made when its job ended: once what was in its way is gone."""
+"""Jobs made again: a copy of one that succeeded, and a follow-up that could not be made when its job ended.
+
+The copy is a new job, since the first one's receiver has done its work; a follow-up is made once what was in its way is
+gone.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from uuid import UUID
 
@@ -12,12 +17,18 @@ from django.utils import timezone
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
-from tasksapp.biz_types.visible import refuse_moving
-from tasksapp.errors import InvalidJob, JobNotFound, VersionConflict
+from tasksapp.biz_types.visible import Reach, refuse_moving
+from tasksapp.errors import InvalidJob, JobNotFound, VersionConflict, WrongState
+from tasksapp.jobs.creation import Created, create_many
+from tasksapp.jobs.exact_bytes import content_type_of
 from tasksapp.jobs.follow_ups import EndedJob, make_follow_up
+from tasksapp.jobs.own_request_rule import StoredRequest
+from tasksapp.jobs.requests import JobRequest, Rejected, SecretRequest
 from tasksapp.jobs.validation import VERSION
 from tasksapp.jobs.verbs import named
-from tasksapp.models import Job, MissingFollowUp, Tombstone
+from tasksapp.jobs.written_json import WrittenJson
+from tasksapp.models import Job, MissingFollowUp, Status, Tombstone
+from tasksapp.models.new_job import Carried
 from tasksapp.models.sealed_value import seal_short
 from tasksapp.sql.answers import Answer
 
@@ -93,3 +104,32 @@ def _ended(job: Job) -> EndedJob:
         return ended
     row = Tombstone.objects.using(job._state.db).filter(biz_type=job.biz_type, answered_job=job.id).first()
     return ended if row is None else ended._replace(answer=Answer.of(row))
+
+
+def run_again(
+    job_id: UUID, *, version: int | None = None, by: Actor | None = None, using: str | None = None
+) -> Created:
+    """A new job, due at once, with what one carries that has succeeded: biz id, flow key, body, priority, …
+
+    It has an id of its own, so that receivers do not take it for a repetition.
+
+    Raises JobNotFound, VersionConflict (it is not the version that the caller saw), WrongState (the job has not
+    succeeded), and what :func:`tasksapp.jobs.create` raises.
+    """
+    using, seen = using or router.db_for_write(Job), VERSION(version)
+    job = Job.objects.using(using).select_related("biz_type").filter(id=job_id).first()
+    if job is None:
+        raise JobNotFound(f"there is no job {job_id}")
+    if seen is not None and job.version != seen:
+        raise VersionConflict(job_id, asked=seen, version=job.version, status=job.status)
+    if job.status != Status.SUCCEEDED:
+        raise WrongState(job_id, verb="run again", status=job.status)
+    carried = {column.attname: getattr(job, column.attname) for column in Carried._meta.concrete_fields}
+    carried["body"] = WrittenJson(json.loads(job.body), job.body)
+    carried["request"] = StoredRequest(job.request) if job.request else None
+    kind = SecretRequest if job.is_sealed else JobRequest
+    request = kind(job.biz_type.code, **carried, content_type=content_type_of(job.request))
+    (outcome,) = create_many([request], seen_by=Reach(job.biz_type.tenant.pk), by=by, using=using)
+    if isinstance(outcome, Rejected):
+        raise outcome.error
+    return outcome

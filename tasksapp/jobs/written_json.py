@@ -28,19 +28,27 @@ def read_json(text: str) -> WrittenJson:
     """
     text = text.strip()
     try:
-        value = json.loads(text, parse_constant=_refuse, object_pairs_hook=_object)
+        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=object_of)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return WrittenJson(value, text)
 
 
-def _refuse(constant: str) -> NoReturn:
+def refuse_constant(constant: str) -> NoReturn:
+    """Raises ValueError: NaN and the infinities are no JSON."""
     raise ValueError(f"{constant} is not a JSON number")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object with these members. Raises ValueError where two have one name."""
     value = dict(pairs)
     if len(value) != len(pairs):
-        names = Counter(name for name, _ in pairs)
-        raise ValueError(f"the name {names.most_common(1)[0][0]!r} is given twice in one object")
+        # Counted in one pass: a count of each name took seconds for an object of 20 000 names.
+        ((repeated, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(twice(repeated))
     return value
+
+
+def twice(name: str) -> str:
+    """What is wrong where an object has a name twice."""
+    return f"the name {name!r} is given twice in one object"

@@ -20,10 +20,10 @@ from tasksapp.models.series import MISSED
 from tasksapp.sql.biz_type_revision import COLUMN, content_revision
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob, Left
 from tasksapp.sql.decision import Decision, among
-from tasksapp.sql.driver.microseconds import Moments, unix_microseconds
 from tasksapp.sql.driver.prepared import StatementByIds
 from tasksapp.sql.keep_last import MARK, begin_waiting, is_waiting
 from tasksapp.sql.ordered_keys import begin_jobs, take_turns
+from tasksapp.sql.read_values import Moments, unix_microseconds
 from tasksapp.sql.series_overlap import WAIT, settle_overlaps
 from tasksapp.sql.tombstones import HAS_TOMBSTONE, resolved_ids
 

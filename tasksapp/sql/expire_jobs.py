@@ -1,14 +1,18 @@
-"""Ends jobs that are too old, too late or resolved where that makes another job: it takes a transaction around both."""
+"""Jobs that end without an outcome of their own: too old, too late or resolved; and the operations that count them.
+
+Where the end of a job makes another job, it takes a transaction around both.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 from django.db.models import F
 
-from tasksapp.models import Job, Transition
+from tasksapp.models import Job, Operation, Transition
 from tasksapp.sql.claim_jobs import decision_of, new_values
 from tasksapp.sql.decision import Decision
 from tasksapp.sql.tombstones import resolved_ids
@@ -43,3 +47,14 @@ def expire_jobs(ids: Sequence[UUID], *, now: datetime, worker: str, using: str) 
             setattr(job, name, value)
         ended.append(job)
     return ended
+
+
+_DEAD = Transition.EXPIRE.target
+
+
+def count_dead(ids: Sequence[UUID], *, using: str) -> None:
+    """Adds those of the jobs that are dead to their operations: the claim or the loader ended them, not a worker."""
+    dead = Job.objects.using(using).filter(id__in=ids, status=_DEAD, operation_id__isnull=False)
+    counts = Counter(owner for owner in dead.values_list("operation_id", flat=True) if owner is not None)
+    for operation_id, count in sorted(counts.items()):
+        Operation.objects.using(using).filter(pk=operation_id).update(dead=F(_DEAD.value) + count)

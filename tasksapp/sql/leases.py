@@ -13,7 +13,7 @@ from django.db.models import F
 
 from tasksapp.delivery.failure import Failure
 from tasksapp.models import BizType, Job, Transition, error_class
-from tasksapp.sql.count_dead import count_dead
+from tasksapp.sql.expire_jobs import count_dead
 from tasksapp.sql.tombstones import REASON, answered_ids
 
 _RENEW = f"""

@@ -19,8 +19,7 @@ from django.db import connections, transaction
 from django.db.models import Exists, OuterRef
 
 from tasksapp.models import LIVE, BizType, Job, NewJob, OrderedKey, Transition
-from tasksapp.sql.driver.microseconds import from_unix_microseconds, to_unix_microseconds
-from tasksapp.sql.read_values import read_moment, read_uuid
+from tasksapp.sql.read_values import from_unix_microseconds, read_moment, read_uuid, to_unix_microseconds
 
 #: A biz type's id and a flow key.
 Key = tuple[int, str]

@@ -11,8 +11,8 @@ from django.db import connections
 from django.db.models import BigIntegerField, F, Func, QuerySet
 
 from tasksapp.models import Job, Transition
-from tasksapp.sql.driver.microseconds import from_unix_microseconds, unix_microseconds
 from tasksapp.sql.look_in_bodies import beyond
+from tasksapp.sql.read_values import from_unix_microseconds, unix_microseconds
 
 PAGE_ROWS = 1_000
 

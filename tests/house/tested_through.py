@@ -76,10 +76,6 @@ TESTED_THROUGH = {
     },
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
     "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),
-    "tasksapp/api/claims/representation.py": (
-        "tests/integration/tasksapp/api/claims/test_views.py",
-        "claims are shown",
-    ),
     "tasksapp/pulling/held_claim.py": (
         "tests/integration/tasksapp/api/claims/test_views.py",
         "pullers claim over HTTP, and their claims end there",
@@ -168,7 +164,7 @@ TESTED_THROUGH = {
             "tests/integration/tasksapp/management/commands/test_export_jobs.py",
             "what one command writes the other reads",
         )
-        for module in ("commands/import_jobs", "transfer_key")
+        for module in ("commands/import_jobs", "arguments")
     },
     **{
         f"tasksapp/{module}.py": (
@@ -233,17 +229,9 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/api/operations/test_views.py",
         "the views show what it refuses",
     ),
-    "tasksapp/api/operations/representation.py": (
-        "tests/integration/tasksapp/api/operations/test_views.py",
-        "the views show it",
-    ),
     "tasksapp/api/series/requests.py": (
         "tests/integration/tasksapp/api/series/test_views.py",
         "the views show what it refuses",
-    ),
-    "tasksapp/api/series/representation.py": (
-        "tests/integration/tasksapp/api/series/test_views.py",
-        "the views show it",
     ),
     **{
         f"tasksapp/admin/series/{module}.py": (
@@ -267,10 +255,6 @@ TESTED_THROUGH = {
     "tasksapp/api/keys/requests.py": (
         "tests/integration/tasksapp/api/keys/test_views.py",
         "the views show what it refuses",
-    ),
-    "tasksapp/api/keys/representation.py": (
-        "tests/integration/tasksapp/api/keys/test_views.py",
-        "the views show it",
     ),
     "tasksapp/access/permissions.py": (
         "tests/integration/tasksapp/access/test_access_groups.py",

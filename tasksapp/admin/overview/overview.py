@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from tasksapp.admin.alerts.rows import alert_rows, open_alerts
+from tasksapp.admin.alerts.alert_admin import alert_rows, open_alerts
 from tasksapp.admin.audit.words import deed_label
 from tasksapp.admin.frame.delivery_banner import banner, has_redis, health_of, marks
 from tasksapp.admin.frame.fragments import (

@@ -20,7 +20,7 @@ from tasksapp.api.biz_types.requests import (
     PauseBizTypeRequestSerializer,
     ResumeBizTypeRequestSerializer,
 )
-from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.authentication import actor_of
 from tasksapp.api.http.conditions import check_match, require_match
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.problems import Problem, Refused, refused

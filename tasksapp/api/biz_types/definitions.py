@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from delayhub.api_models.biz_types import BizTypeChange, BizTypeImport
 from tasksapp.api.biz_types.access import may_add, writing_database
 from tasksapp.api.biz_types.requests import BizTypeDocumentSerializer, ImportBizTypesRequestSerializer
-from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.answers import json_of, serializer_of
+from tasksapp.api.http.authentication import actor_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.json_body import read_object
 from tasksapp.api.http.parameters import Parameters

@@ -15,8 +15,8 @@ from delayhub.api_models.biz_types import FlowKey, FlowKeys, PausedFlowKey
 from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.api.biz_types.access import find_biz_type, locked_biz_type
 from tasksapp.api.biz_types.changes import end_of
-from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.answers import json_of, serializer_of
+from tasksapp.api.http.authentication import actor_of
 from tasksapp.api.http.checked_request import CheckedRequest
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.problems import refused

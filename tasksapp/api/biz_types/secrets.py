@@ -21,8 +21,8 @@ from tasksapp.api.biz_types.requests import (
     RotateSecretRequestSerializer,
     TestCallRequestSerializer,
 )
-from tasksapp.api.http.actors import actor_of
 from tasksapp.api.http.answers import json_of, serializer_of
+from tasksapp.api.http.authentication import actor_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.problems import Problem, Refused, refused
 from tasksapp.biz_types import editing, verbs

@@ -1,4 +1,4 @@
-"""Callers identify themselves by an API key: ``Authorization: Bearer dh_…``."""
+"""Callers identify themselves by an API key, ``Authorization: Bearer dh_…``, and the record names them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from rest_framework.settings import api_settings
 
 from delayhub.api_models.problems import FieldError
 from delayhub.client_network import client_of, ip_of
+from tasksapp.access.actors import NAME_LENGTH, Actor
 from tasksapp.access.callers import Caller, SessionCaller, find_caller
 from tasksapp.access.keys import count_wrong_key
 from tasksapp.api.http.problems import Problem, Refused
 from tasksapp.models.api_key import MOVING
+from tasksapp.operations import Starter
 
 #: What a 401 names as the scheme to use.
 CHALLENGE = 'Bearer realm="delayhub"'
@@ -125,3 +127,30 @@ def _check_csrf(request: Request) -> None:
     if reason:
         detail = f"A request by the session of a person needs the header X-CSRFToken: {reason}"
         raise Refused(Problem(status=403, code="csrf_failed", detail=detail))
+
+
+def actor_of(request: Request) -> Actor:
+    """The holder of the request's key, or the user of a project with an authentication of its own."""
+    return _actor(request.user, request._request)
+
+
+def creator_of(request: HttpRequest) -> Actor:
+    """The same of a request that was authenticated by ``direct_view``; the address is left out, as rows have none."""
+    return _actor(request.user, None)
+
+
+def starter_of(request: Request) -> Starter:
+    """The same, as operations keep it: they go on only as long as this key or user may."""
+    user: Any = request.user
+    if isinstance(user, Caller):
+        # A caller without a key's row is the project's own: what it may do is for the project to judge.
+        return Starter(actor_of(request), api_key_id=user.key_id or None)
+    return Starter(actor_of(request), user_id=getattr(user, "pk", None))
+
+
+def _actor(user: object, request: HttpRequest | None) -> Actor:
+    address = None if request is None else client_ip(request)
+    if isinstance(user, Caller):
+        return Actor.of_key(user.name, address=address)
+    named = getattr(user, "get_username", None)
+    return Actor((named() if named else str(user))[:NAME_LENGTH], address)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable
 from json.decoder import scanstring  # type: ignore[attr-defined]  # the stubs leave it out
-from typing import Any, NoReturn
+from typing import Any
 
-from tasksapp.jobs.written_json import WrittenJson
+from tasksapp.jobs.written_json import WrittenJson, object_of, refuse_constant, twice
 
 #: The member of a job whose text is kept, and the member of a request that holds several jobs.
 BODY, JOBS = "body", "jobs"
@@ -46,7 +45,7 @@ def decode(text: str) -> Any:
     except (IndexError, StopIteration, _Unexpected):
         pass
     # The walk says that the text is no JSON; the decoder itself also says what is wrong, and where.
-    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+    return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=object_of)
 
 
 class TooManyJobs(Exception):
@@ -57,24 +56,7 @@ class _Unexpected(Exception):
     """A character that cannot stand there."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        # Counted in one pass: a count of each name took seconds for an object of 20 000 names.
-        ((repeated, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(_twice(repeated))
-    return value
-
-
-def _twice(name: str) -> str:
-    return f"the name {name!r} is given twice in one object"
-
-
-def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a JSON number")
-
-
-_decoder: Any = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_object)
+_decoder: Any = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=object_of)
 #: From the text and where a value begins to the value and where it ends.
 _scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once
 
@@ -93,7 +75,7 @@ def _walk_object(text: str, start: int, walks: Walks) -> tuple[dict[str, Any], i
         if "\\" in name:
             name, _ = scanstring(text, member.start(1))
         if name in found:
-            raise ValueError(_twice(name))
+            raise ValueError(twice(name))
         found[name], at = walks.get(name, _scan)(text, at)
         member = _next_member(text, at)
     raise _Unexpected

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp import jobs
-from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.authentication import actor_of
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.served import outside
 from tasksapp.api.http.view import ApiViewSet

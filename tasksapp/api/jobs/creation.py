@@ -14,7 +14,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from delayhub.api_models.problems import FieldError
 from tasksapp import jobs
-from tasksapp.api.http.actors import creator_of
+from tasksapp.api.http.authentication import creator_of
 from tasksapp.api.http.exception_handler import limit_headers, problem_of
 from tasksapp.api.http.json_body import fields_of, number_of_jobs, read_object
 from tasksapp.api.http.problems import Problem, Refused, only_known

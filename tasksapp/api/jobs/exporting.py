@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.authentication import actor_of
 from tasksapp.api.http.problems import refused
 from tasksapp.api.jobs.listing import DescribedAll, took_too_long
 from tasksapp.api.jobs.query import JobQuery

@@ -12,8 +12,8 @@ from rest_framework.response import Response
 
 from delayhub.api_models import jobs as answers
 from tasksapp import jobs
-from tasksapp.api.http.actors import actor_of, creator_of
 from tasksapp.api.http.answers import json_of, serializer_of
+from tasksapp.api.http.authentication import actor_of, creator_of
 from tasksapp.api.http.checked_request import CheckedRequest
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.json_body import read_object

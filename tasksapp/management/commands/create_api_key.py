@@ -13,7 +13,7 @@ from tasksapp.access.actors import CONSOLE
 from tasksapp.access.key_verbs import complaints
 from tasksapp.access.keys import store_key
 from tasksapp.errors import QuotaUsedUp
-from tasksapp.management.tenant import add_tenant, tenant_named
+from tasksapp.management.arguments import add_tenant, tenant_named
 from tasksapp.models import ApiKey, BizType, Tenant
 from tasksapp.models.api_key import USUAL_SCOPES, Scope, usual_scopes
 

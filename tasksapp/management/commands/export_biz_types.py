@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from tasksapp.biz_types.document import export_document
-from tasksapp.management.tenant import add_tenant, tenant_named
+from tasksapp.management.arguments import add_tenant, tenant_named
 from tasksapp.models import BizType
 
 

@@ -8,9 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import router
 
+from tasksapp.management.arguments import add_key, add_tenant, read_key, tenant_named
 from tasksapp.management.progress import Progress, counted
-from tasksapp.management.tenant import add_tenant, tenant_named
-from tasksapp.management.transfer_key import add_key, read_key
 from tasksapp.models import Job
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.transfer.exporter import Exporter

@@ -15,7 +15,7 @@ from tasksapp.access.actors import CONSOLE
 from tasksapp.biz_types.document import Change, import_document
 from tasksapp.errors import CodeTaken, InvalidBizType, QuotaUsedUp
 from tasksapp.jobs.written_json import read_json
-from tasksapp.management.tenant import add_tenant, tenant_named
+from tasksapp.management.arguments import add_tenant, tenant_named
 from tasksapp.models import BizType
 
 

@@ -16,8 +16,8 @@ from django.db import router, transaction
 from tasksapp.access.actors import CONSOLE
 from tasksapp.access.quotas import Quota
 from tasksapp.errors import InvalidExport, TenantChanged
+from tasksapp.management.arguments import add_key, read_key
 from tasksapp.management.progress import Progress, counted
-from tasksapp.management.transfer_key import add_key, read_key
 from tasksapp.models import Job, Tenant
 from tasksapp.models.code import is_code
 from tasksapp.models.encrypted_text import SecretUnreadable

@@ -13,8 +13,7 @@ from django.db import router
 from delayhub.clock import SystemClock
 from tasksapp.access.actors import CONSOLE
 from tasksapp.errors import MoveFailed
-from tasksapp.management.tenant import tenant_named
-from tasksapp.management.transfer_key import add_key, read_key
+from tasksapp.management.arguments import add_key, read_key, tenant_named
 from tasksapp.models import Job
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.transfer.mover import Mover

@@ -22,8 +22,8 @@ from tasksapp.admin.series.form import SeriesForm
 from tasksapp.api.jobs.plans import PlannedJobSerializer
 from tasksapp.api.jobs.representation import JobSerializer
 from tasksapp.api.jobs.requests import ChangeJobRequestSerializer, JobRequestSerializer
-from tasksapp.api.series.representation import JobSeriesSerializer
 from tasksapp.api.series.requests import SeriesRequestSerializer
+from tasksapp.api.series.views import JobSeriesSerializer
 from tasksapp.jobs.editing import FREE
 from tasksapp.jobs.requests import RULES, JobRequest, fields_on
 from tasksapp.jobs.validation import Face

@@ -18,9 +18,8 @@ from typing import Any
 
 import pytest
 
-from delayhub.cli.commands import HOMES
 from delayhub.cli.exit_codes import ExitCode
-from delayhub.cli.main import main
+from delayhub.cli.main import HOMES, main
 from delayhub.cli.profiles import Profile, Profiles, save
 from tests.web_server import BIZ_TYPE, KEY
 

@@ -29,7 +29,7 @@ from tasksapp.jobs import JobRequest, create_many
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.export import FORMATS
 from tasksapp.jobs.follow_ups import FOLLOWS
-from tasksapp.jobs.running_again import run_again
+from tasksapp.jobs.made_again import run_again
 from tasksapp.models import Attempt, BizType, Job, Series, Status
 from tasksapp.models.job_keys import IdempotencyKey as JobKey
 from tasksapp.models.sealable import UNREADABLE, stored

@@ -17,8 +17,8 @@ from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.maintenance.purger import Purger
 from tasksapp.models import BizType, Job, OrderedKey, Status
 from tasksapp.sql import claim_jobs
-from tasksapp.sql.driver.microseconds import to_unix_microseconds
 from tasksapp.sql.ordered_keys import blocked_keys, first_jobs_of, first_jobs_page, take_turns
+from tasksapp.sql.read_values import to_unix_microseconds
 from tasksapp.timers.redis_clock import RedisClock
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.at_once import at_once

@@ -8,7 +8,7 @@ import pytest
 from rest_framework.authentication import BaseAuthentication
 
 from tasksapp.access.callers import Caller
-from tasksapp.api.operations.representation import OperationSerializer
+from tasksapp.api.operations.views import OperationSerializer
 from tasksapp.models import ApiKey, AuditEntry, BizType, Job, Operation, Status
 from tasksapp.models.api_key import Scope
 from tests.fixture_types import Ask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasksapp.delivery.readable_bytes import text_of
+from tasksapp.access.shown_text import text_of
 
 
 @pytest.mark.parametrize(("raw", "text"), [(b"", ""), ("<é/>".encode(), "<é/>"), (b"a\0b", None), (b"\xff\xfe", None)])

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tasksapp.sql.driver.microseconds import (
+from tasksapp.sql.read_values import (
     Moments,
     from_unix_microseconds,
     unix_microseconds,

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import RequestFactory
 from rest_framework.request import Request
 
-from tasksapp.api.http.actors import actor_of
+from tasksapp.api.http.authentication import actor_of
 from tasksapp.models import AuditEntry, BizType, Job
 from tests.fixture_types import Ask
 from tests.integration.tasksapp.stored_jobs import in_status

@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from delayhub.cli.commands import HOMES, delayhub
-from delayhub.cli.main import OPTION
+from delayhub.cli.main import HOMES, OPTION, delayhub
 from tests.page_blocks import PAGES, blocks_of, commands_in
 
 #: What ends a command in a line of a shell.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasksapp.queues.system.this_process import versions_section
+from tasksapp.queues.system.report import versions_section
 
 
 def test_versions_name_what_is_installed() -> None:

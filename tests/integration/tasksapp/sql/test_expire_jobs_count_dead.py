@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from tasksapp.models import BizType, Job, Operation, Status, Transition
-from tasksapp.sql.count_dead import count_dead
+from tasksapp.sql.expire_jobs import count_dead
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.integration.tasksapp.claiming import claim, return_lost
 from tests.integration.tasksapp.stored_jobs import due, in_status

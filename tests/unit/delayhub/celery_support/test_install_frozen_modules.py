@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from delayhub.celery_support.frozen_modules import FreezeModules
+from delayhub.celery_support.install import FreezeModules
 
 
 class Ring:

@@ -10,7 +10,7 @@ import pytest
 from delayhub.clock import due_ms
 from delayhub.engine import TimerLane
 from tasksapp.models import UNTIL_RESUMED, BizType
-from tasksapp.queues.system.timer_check import timers_section
+from tasksapp.queues.system.servers import timers_section
 from tests.fixture_types import MakeBizType
 from tests.job_rows import store_job
 

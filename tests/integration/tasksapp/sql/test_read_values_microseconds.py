@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connection
 
-from tasksapp.sql.driver.microseconds import Moments, unix_microseconds
+from tasksapp.sql.read_values import Moments, unix_microseconds
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql_only]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from celery import Celery
 
-from tasksapp.queues.system.this_process import settings_section
+from tasksapp.queues.system.report import settings_section
 
 
 def test_settings_that_differ_from_their_defaults_are_marked(settings: Any) -> None:
