@@ -46,7 +46,7 @@ def refuse(
     known = request_id(environ.get("HTTP_X_REQUEST_ID"))
     token = current_request_id.set(known)
     try:
-        response = import_string(_PROBLEM)(status=status, code=code, detail=detail, headers=headers or {}).response()
+        response = import_string(_PROBLEM)(code, detail, headers=headers or {}, own_status=status).response()
     finally:
         current_request_id.reset(token)
     start_response(line, [*response.headers.items(), ("X-Request-Id", known)])

@@ -24,7 +24,7 @@ from tasksapp.api.http.answers import timestamp
 from tasksapp.api.http.authentication import client_address, client_ip
 from tasksapp.api.http.exception_handler import problem_of
 from tasksapp.api.http.json_body import read_object
-from tasksapp.api.http.problems import Problem, Refused, only_known
+from tasksapp.api.http.problems import Refused, only_known
 from tasksapp.api.http.served import served
 from tasksapp.errors import JobError, LinkNotFound, LinkOver
 from tasksapp.jobs.answer_links import answer_by_link, look_at_link
@@ -110,4 +110,4 @@ def _refuse_too_many(kind: Hashable) -> None:
     if wait := _asked.wait_seconds(kind):
         detail = "Too many requests about this link, or from your address."
         headers = {"Retry-After": str(math.ceil(wait))}
-        raise Refused(Problem(status=429, code="throttled", detail=detail, headers=headers))
+        raise Refused.of("throttled", detail, headers=headers)

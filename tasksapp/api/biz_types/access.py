@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasksapp.api.biz_types.representation import biz_type_json, etag_of
-from tasksapp.api.http.problems import Problem, Refused
+from tasksapp.api.http.problems import Refused
 from tasksapp.biz_types.gates import is_in_force
 from tasksapp.biz_types.visible import Reach, visible_biz_types
 from tasksapp.models import BizType
@@ -60,8 +60,7 @@ def shows_all(request: Request) -> bool:
 def may_add(request: Request) -> None:
     """Refuses callers whose key is for certain biz types only: a new one would be none of them. Raises Refused."""
     if Reach.of(request.user).biz_type_ids is not None:
-        detail = "Your API key is for certain biz types only; it cannot add one."
-        raise Refused(Problem(status=403, code="not_for_this_key", detail=detail))
+        raise Refused.of("not_for_this_key", "Your API key is for certain biz types only; it cannot add one.")
 
 
 def _one(found: BizType | None, code: str) -> BizType:

@@ -23,7 +23,7 @@ from tasksapp.api.biz_types.requests import (
 from tasksapp.api.http.authentication import actor_of
 from tasksapp.api.http.conditions import check_match, require_match
 from tasksapp.api.http.endpoint import endpoint
-from tasksapp.api.http.problems import Problem, Refused, refused
+from tasksapp.api.http.problems import Refused, refused
 from tasksapp.api.http.view import fields_of
 from tasksapp.biz_types import editing, verbs
 from tasksapp.biz_types.gates import is_in_force
@@ -138,4 +138,4 @@ def secret_of(fields: dict[str, Any]) -> str:
 
 def _has_jobs(code: str) -> Refused:
     detail = f'{code} has jobs. Disable it ({{"enabled": false}}): it then takes no jobs, and none fire.'
-    return Refused(Problem(status=409, code="has_jobs", detail=detail))
+    return Refused.of("has_jobs", detail)

@@ -24,7 +24,7 @@ from tasksapp.api.biz_types.requests import (
 from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.authentication import actor_of
 from tasksapp.api.http.endpoint import endpoint
-from tasksapp.api.http.problems import Problem, Refused, refused
+from tasksapp.api.http.problems import Refused, refused
 from tasksapp.biz_types import editing, verbs
 from tasksapp.biz_types.certificate import BadPem, set_certificate
 from tasksapp.biz_types.sample_call import Busy, SampleAnswer, TooManySamples, send_recorded_sample
@@ -189,21 +189,20 @@ class BizTypeTests:
         biz_type = find_biz_type(request, code)
         if biz_type.target != BizType.Target.HTTP:
             does = "is pulled" if biz_type.is_pulled else "runs a Celery task"
-            detail = f"{code} {does}: there is nothing that a test could call."
-            raise Refused(Problem(status=409, code="no_callback", detail=detail))
+            raise Refused.of("no_callback", f"{code} {does}: there is nothing that a test could call.")
         try:
             answer = send_recorded_sample(
                 biz_type, body=body, sender=getattr(request.user, "pk", None), by=actor_of(request)
             )
         except TooManySamples as error:
             headers = {"Retry-After": str(math.ceil(error.wait_seconds))}
-            raise Refused(Problem(status=429, code="too_many_tests", detail=str(error), headers=headers)) from None
+            raise Refused.of("too_many_tests", str(error), headers=headers) from None
         except Busy:
             detail = "Other test calls are waiting for their answers. Send it again in a moment."
-            raise Refused(Problem(status=503, code="busy", detail=detail, headers={"Retry-After": "1"})) from None
+            raise Refused.of("busy", detail, headers={"Retry-After": "1"}) from None
         except SecretUnreadable:
             detail = "The stored secrets cannot be decrypted: bring the old encryption key back, or set them again."
-            raise Refused(Problem(status=409, code="secrets_unreadable", detail=detail)) from None
+            raise Refused.of("secrets_unreadable", detail) from None
         return Response(sample_json(answer))
 
 
@@ -214,8 +213,7 @@ def _overlap(fields: dict[str, Any]) -> timedelta:
 
 def _refuse_without_callbacks(biz_type: BizType) -> None:
     if biz_type.target != BizType.Target.HTTP:
-        detail = f"{biz_type.code} has no callbacks: there is nothing that a key could sign."
-        raise Refused(Problem(status=409, code="no_callback", detail=detail))
+        raise Refused.of("no_callback", f"{biz_type.code} has no callbacks: there is nothing that a key could sign.")
 
 
 def _own_secret(fields: dict[str, Any]) -> str | None:

@@ -10,12 +10,11 @@ from rest_framework.authentication import BaseAuthentication, CSRFCheck
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
-from delayhub.api_models.problems import FieldError
 from delayhub.client_network import client_of, ip_of
 from tasksapp.access.actors import NAME_LENGTH, Actor
 from tasksapp.access.callers import Caller, SessionCaller, find_caller
 from tasksapp.access.keys import count_wrong_key
-from tasksapp.api.http.problems import Problem, Refused
+from tasksapp.api.http.problems import Refused
 from tasksapp.models.api_key import MOVING
 from tasksapp.operations import Starter
 
@@ -54,9 +53,7 @@ class ApiKeyAuthentication(BaseAuthentication):
 
 def unauthorized(detail: str) -> Refused:
     """The refusal of a caller that is not known (401)."""
-    error = FieldError(None, "unauthorized", detail)
-    headers = {"WWW-Authenticate": CHALLENGE}
-    return Refused(Problem(status=401, code="unauthorized", detail=detail, errors=[error], headers=headers))
+    return Refused.of("unauthorized", detail, headers={"WWW-Authenticate": CHALLENGE})
 
 
 def _too_many(wait_seconds: float) -> Refused:
@@ -65,7 +62,7 @@ def _too_many(wait_seconds: float) -> Refused:
         "Send no more of them until the time in Retry-After; a right key passes at once."
     )
     headers = {"Retry-After": str(math.ceil(wait_seconds))}
-    return Refused(Problem(status=429, code="too_many_wrong_keys", detail=detail, headers=headers))
+    return Refused.of("too_many_wrong_keys", detail, headers=headers)
 
 
 def _answers_while_moving(request: HttpRequest | Request) -> bool:
@@ -76,10 +73,10 @@ def _answers_while_moving(request: HttpRequest | Request) -> bool:
 def _elsewhere(moved_to: str, request: HttpRequest | Request) -> Refused:
     if moved_to == MOVING:
         detail = "Your jobs are being moved to another site. Send the request again after the time in Retry-After."
-        return Refused(Problem(status=503, code="moving", detail=detail, headers={"Retry-After": "2"}))
+        return Refused.of("moving", detail, headers={"Retry-After": "2"})
     address = moved_to.rstrip("/") + request.get_full_path()
     detail = f"Your jobs have been moved to another site: send the request to {address}."
-    return Refused(Problem(status=308, code="moved", detail=detail, headers={"Location": address}))
+    return Refused.of("moved", detail, headers={"Location": address})
 
 
 def client_address(request: HttpRequest | Request) -> str:
@@ -125,8 +122,7 @@ def _check_csrf(request: Request) -> None:
     check.process_request(request)
     reason = check.process_view(request, None, (), {})
     if reason:
-        detail = f"A request by the session of a person needs the header X-CSRFToken: {reason}"
-        raise Refused(Problem(status=403, code="csrf_failed", detail=detail))
+        raise Refused.of("csrf_failed", f"A request by the session of a person needs the header X-CSRFToken: {reason}")
 
 
 def actor_of(request: Request) -> Actor:

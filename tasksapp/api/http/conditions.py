@@ -7,7 +7,7 @@ from django.utils.http import parse_etags
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tasksapp.api.http.problems import Problem, Refused
+from tasksapp.api.http.problems import Refused
 
 ANY = "*"
 
@@ -26,21 +26,21 @@ def check_match(request: HttpRequest | Request, etag: str) -> None:
     """Raises Refused (412) where ``If-Match`` names another state than that one."""
     if has_condition(request) and not _names(request.META["HTTP_IF_MATCH"], etag):
         detail = "The state that If-Match names is not the current one: read it again. Nothing was done."
-        raise Refused(Problem(status=412, code="precondition_failed", detail=detail, headers={"ETag": etag}))
+        raise Refused.of("precondition_failed", detail, headers={"ETag": etag})
 
 
 def require_match(request: HttpRequest | Request, etag: str) -> None:
     """Raises Refused where there is no ``If-Match`` (428), or it names another state than that one (412)."""
     if not has_condition(request):
         detail = "Send the ETag of what you have read as If-Match, or `*` to change whatever is there."
-        raise Refused(Problem(status=428, code="precondition_required", detail=detail, headers={"ETag": etag}))
+        raise Refused.of("precondition_required", detail, headers={"ETag": etag})
     check_match(request, etag)
 
 
 def condition_required() -> Refused:
     """The refusal of a change that says nothing about the state that its caller saw."""
     detail = "This site takes changes only with an If-Match header, or with the version in the body."
-    return Refused(Problem(status=428, code="precondition_required", detail=detail))
+    return Refused.of("precondition_required", detail)
 
 
 def answer(request: HttpRequest | Request, value: object, *, etag: str) -> Response:

@@ -87,38 +87,38 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
         case Refused():
             return error.problem
         case SecretUnreadable():
-            return Problem(status=409, code="secrets_unreadable", detail=f"It is {UNREADABLE}.")
+            return Problem("secrets_unreadable", f"It is {UNREADABLE}.")
         case TenantMoving():
-            return Problem(status=503, code="moving", detail=str(error), headers=_retry_after(2))
+            return Problem("moving", str(error), headers=_retry_after(2))
         case InvalidJob():
             entry = FieldError(error.field, error.code, error.message)
-            return Problem(status=400, code="invalid", detail=error.message, errors=[entry])
+            return Problem("invalid", error.message, errors=[entry])
         case InvalidBizType():
             entries = [FieldError(*fault) for fault in error.faults]
-            return Problem(status=400, code="invalid", detail=entries[0].message, errors=entries)
+            return Problem("invalid", entries[0].message, errors=entries)
         case CodeTaken():
             return _conflict("code_taken", error, errors=[FieldError("code", "taken", str(error))])
         case TooManyInserts():
             headers = {**_retry_after(error.retry_after_seconds), **limit_headers(_limits_of(error))}
-            return Problem(status=429, code="too_many_inserts", detail=str(error), headers=headers)
+            return Problem("too_many_inserts", str(error), headers=headers)
         case QuotaUsedUp():
             extra: dict[str, Any] = {"quota": error.quota, "limit": error.limit, "used": error.used}
             if error.retry_after_seconds is None:
                 return _conflict("quota_used_up", error, **extra)
             headers = _retry_after(error.retry_after_seconds)
-            return Problem(status=429, code="too_much_pending", detail=str(error), extra=extra, headers=headers)
+            return Problem("too_much_pending", str(error), extra=extra, headers=headers)
         case KeyTaken():
             entry = FieldError("idempotency_key", "taken", str(error))
             extra = {"job_id": str(error.job_id)}
-            return Problem(status=422, code="idempotency_key_taken", detail=str(error), errors=[entry], extra=extra)
+            return Problem("idempotency_key_taken", str(error), errors=[entry], extra=extra)
         case KeyInUse():
-            return Problem(status=409, code="idempotency_key_in_use", detail=str(error), headers=_retry_after(1))
+            return Problem("idempotency_key_in_use", str(error), headers=_retry_after(1))
         case WrongState() | WrongOperationState():
             return _conflict("wrong_state", error, state=_state_of(error))
         case ClaimLost():
             return _conflict("claim_lost", error, state=error.status, job_id=str(error.job_id))
         case TimersAway():
-            return Problem(status=503, code="redis_away", detail=str(error), headers=_retry_after(2))
+            return Problem("redis_away", str(error), headers=_retry_after(2))
         case VersionConflict():
             entry = FieldError("version", "stale", str(error))
             return _conflict("version_conflict", error, errors=[entry], state=error.status, version=error.version)
@@ -135,7 +135,7 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
             job = None if error.job_id is None else str(error.job_id)
             return _conflict("answered", error, outcome=error.outcome, answered_at=error.at.isoformat(), job_id=job)
         case LinkOver():
-            return Problem(status=410, code="link_over", detail=str(error), extra={"why": error.why})
+            return Problem("link_over", str(error), extra={"why": error.why})
         case OneIsLive():
             extra = {} if error.job_id is None else {"job_id": str(error.job_id)}
             return _conflict("one_is_live", error, errors=[FieldError("biz_id", "taken", str(error))], **extra)
@@ -144,7 +144,7 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
         case SeveralJobs():
             return _conflict("several_jobs", error, ids=[str(found) for found in error.ids])
         case JobNotFound() | LinkNotFound() | OperationNotFound() | SeriesNotFound() | Http404():
-            return Problem(status=404, code="not_found", detail=str(error) or "It does not exist.")
+            return Problem("not_found", str(error) or "It does not exist.")
         case APIException():
             return _problem_of_framework(error)
         case SuspiciousOperation() | BadRequest():
@@ -180,11 +180,11 @@ def _problem_of_framework(error: APIException) -> Problem:
             code, detail = "not_acceptable", "The API answers in JSON only."
         case _:
             code = "invalid"
-    return Problem(status=error.status_code, code=code, detail=detail, headers=headers)
+    return Problem(code, detail, headers=headers, own_status=error.status_code)
 
 
 def _conflict(code: str, error: Exception, *, errors: list[FieldError] | None = None, **extra: Any) -> Problem:
-    return Problem(status=409, code=code, detail=str(error), errors=errors or (), extra=extra)
+    return Problem(code, str(error), errors=errors or (), extra=extra)
 
 
 def _retry_after(seconds: float | None) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from delayhub.api_models.problems import FieldError
 from tasksapp.api.http.json_decoder import JOBS, MAX_BULK, TooManyJobs, decode
-from tasksapp.api.http.problems import Problem, Refused
+from tasksapp.api.http.problems import Refused
 from tasksapp.conf import options
 
 #: A request may be longer than the job's body, which the options bound: by its other fields, and by a factor of three,
@@ -89,7 +89,7 @@ def room_to_decode() -> Iterator[None]:
     """
     if not _large.acquire(timeout=ROOM_SECONDS):
         detail = "Many large requests are being read. Send this one again later, or in smaller parts."
-        raise Refused(Problem(status=503, code="busy", detail=detail, headers={"Retry-After": "1"}))
+        raise Refused.of("busy", detail, headers={"Retry-After": "1"})
     try:
         yield
     finally:
@@ -99,7 +99,7 @@ def room_to_decode() -> Iterator[None]:
 def number_of_jobs() -> Refused:
     """The refusal of a list that holds no job, or too many."""
     detail = f"jobs must be a list of 1 to {MAX_BULK} jobs"
-    return Refused(Problem(status=400, code="invalid", detail=detail, errors=[FieldError(JOBS, "invalid", detail)]))
+    return Refused.of("invalid", detail, errors=[FieldError(JOBS, "invalid", detail)])
 
 
 def _require_json(content_type: str) -> None:
@@ -107,7 +107,7 @@ def _require_json(content_type: str) -> None:
     media_type = media_type.strip().lower()
     if media_type != "application/json":
         detail = f"The body must be application/json, got {media_type or 'no content type'}."
-        raise Refused(Problem(status=415, code="unsupported_media_type", detail=detail))
+        raise Refused.of("unsupported_media_type", detail)
 
 
 def _kind(value: Any) -> str:
@@ -116,7 +116,7 @@ def _kind(value: Any) -> str:
 
 
 def _malformed(detail: str) -> Refused:
-    return Refused(Problem(status=400, code="malformed", detail=detail, errors=[FieldError(None, "malformed", detail)]))
+    return Refused.of("malformed", detail)
 
 
 class Readable(Protocol):
@@ -165,7 +165,7 @@ def _read_to_the_end(request: Readable, *, max_bytes: int) -> bytes:
         read = headers["wsgi.input"].read  # the server delimits it; Django's own stream ends after no bytes
     else:
         detail = "Send the body with a Content-Length: this web server does not read a body of unknown length."
-        raise Refused(Problem(status=411, code="length_required", detail=detail))
+        raise Refused.of("length_required", detail)
     raw = _read(read, max_bytes + 1)
     if len(raw) > max_bytes:
         raise _too_large(f"The body may have {max_bytes} bytes, got more.")
@@ -188,9 +188,9 @@ def _read(read: Callable[[int], bytes], size: int) -> bytes:
 
 
 def _too_large(detail: str) -> Refused:
-    return Refused(Problem(status=413, code="too_large", detail=detail))
+    return Refused.of("too_large", detail)
 
 
 def _incomplete(detail: str) -> Refused:
     error = FieldError(None, "incomplete", detail)
-    return Refused(Problem(status=400, code="incomplete_body", detail=detail, errors=[error]))
+    return Refused.of("incomplete_body", detail, errors=[error])

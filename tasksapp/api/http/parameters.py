@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from delayhub.api_models.problems import FieldError
-from tasksapp.api.http.problems import Problem, Refused, refused
+from tasksapp.api.http.problems import Refused, refused
 
 #: What removes a limit, in a parameter that sets one.
 NO_LIMIT = "none"
@@ -134,6 +134,6 @@ class RefusingFilters(filters.DjangoFilterBackend):  # type: ignore[misc]  # dja
         if any("\x00" in str(value) for value in request.query_params.values()):
             errors.append(FieldError(None, "invalid", "a filter may not hold the character NUL"))
         if errors:
-            raise Refused(Problem(status=400, code="invalid", detail=errors[0].message, errors=errors))
+            raise Refused.of("invalid", errors[0].message, errors=errors)
         rows: QuerySet[Any] = filterset.qs
         return rows

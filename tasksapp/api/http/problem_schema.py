@@ -56,53 +56,51 @@ _RETRY_AFTER = {"Retry-After": {"schema": {"type": "integer"}, "description": "S
 #: thing. Each with its own reason, and a problem as it may look.
 _ALWAYS = {
     400: ("Malformed or invalid; `errors` names each field.", Problem(
-        status=400, code="invalid", detail="there is no field 'colour'",
+        "invalid", "there is no field 'colour'",
         errors=[FieldError("colour", "unknown", "there is no field 'colour'")],
     )),
     401: ("The API key is missing or not valid.", Problem(
-        status=401, code="unauthorized", detail="That API key is not known, or it is disabled."
+        "unauthorized", "That API key is not known, or it is disabled."
     )),
     403: ("The API key lacks the scope of the operation, which `scope` names.", scope_missing(Scope.JOBS_WRITE)),
     429: ("Too many calls, or too many wrong API keys from one address; see `Retry-After`.", Problem(
-        status=429, code="throttled", detail="Request was throttled. Expected available in 30 seconds."
+        "throttled", "Request was throttled. Expected available in 30 seconds."
     )),
     503: ("The database does not answer; see `Retry-After`.", database_away()),
 }  # fmt: skip
 _OF_ONE = {
     404: ("It does not exist.", Problem(
-        status=404, code="not_found", detail="There is no job 01a1fcb9-e182-7773-bac4-bf777e5e56f2."
+        "not_found", "There is no job 01a1fcb9-e182-7773-bac4-bf777e5e56f2."
     )),
 }  # fmt: skip
 _WITH_BODY = {
     411: ("The body has no Content-Length, and the web server does not read such bodies.", Problem(
-        status=411, code="length_required",
-        detail="Send the body with a Content-Length: this web server does not read a body of unknown length.",
+        "length_required",
+        "Send the body with a Content-Length: this web server does not read a body of unknown length.",
     )),
     413: ("The body is too large.", Problem(
-        status=413, code="too_large", detail="The body may have 200704 bytes, got 300000."
+        "too_large", "The body may have 200704 bytes, got 300000."
     )),
     415: ("The body is not application/json.", Problem(
-        status=415, code="unsupported_media_type", detail="The body must be application/json, got text/plain."
+        "unsupported_media_type", "The body must be application/json, got text/plain."
     )),
 }  # fmt: skip
 _CHANGING = {
     409: ("A conflict with the status (`state`), its version, an idempotency key or another live job.", Problem(
-        status=409, code="wrong_state", detail="cannot cancel it: it is dead", extra={"state": "dead"}
+        "wrong_state", "cannot cancel it: it is dead", extra={"state": "dead"}
     )),
 }  # fmt: skip
 _CONDITIONAL = {
     412: ("It has changed since it was read: `If-Match` names another state.", Problem(
-        status=412, code="precondition_failed",
-        detail="It has changed since you read it: read it again, and send its new ETag as If-Match.",
+        "precondition_failed", "It has changed since you read it: read it again, and send its new ETag as If-Match.",
     )),
     428: ("`If-Match` is missing.", Problem(
-        status=428, code="precondition_required",
-        detail="Send the ETag of what you have read as If-Match, or `*` to change whatever is there.",
+        "precondition_required", "Send the ETag of what you have read as If-Match, or `*` to change whatever is there.",
     )),
 }  # fmt: skip
 _KEYED = {
     422: ("The idempotency key belongs to another request; `job_id` is the job that it made.", Problem(
-        status=422, code="idempotency_key_taken", detail="the idempotency key 'close-42' belongs to another request",
+        "idempotency_key_taken", "the idempotency key 'close-42' belongs to another request",
         extra={"job_id": "01a1fcb9-e182-7773-bac4-bf777e5e56f2"},
     )),
 }  # fmt: skip

@@ -6,10 +6,10 @@ import json
 import sqlite3
 import sys
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urljoin
 
 from django.contrib.auth.decorators import login_not_required
@@ -40,25 +40,31 @@ from tasksapp.stats.database_lock import is_lock_timeout
 MEDIA_TYPE = "application/problem+json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem document, and the status and headers that it is sent with.
+    """A problem document, and the headers that it is sent with.
 
     Args:
-        status: the HTTP status.
-        code: the kind of problem, one of ``PROBLEM_TYPES``.
+        code: the kind of problem, one of ``PROBLEM_TYPES``, which says the status.
         detail: a sentence for people.
         errors: the faults, where there are several or they belong to fields.
         extra: members that only this kind of problem has, such as the state that won a conflict.
         headers: HTTP headers.
+        own_status: the HTTP status of a kind that is not ours, or that a project's own class gives another one.
     """
 
-    status: int
     code: str
     detail: str
+    _: KW_ONLY
     errors: Sequence[FieldError] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    own_status: int | None = None
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that it is sent with."""
+        return PROBLEM_TYPES[self.code].status if self.own_status is None else self.own_status
 
     def as_json(self) -> dict[str, Any]:
         """The document; ``errors`` has at least one entry."""
@@ -128,18 +134,23 @@ class Refused(Exception):
         super().__init__(problem.detail)
         self.problem = problem
 
+    @classmethod
+    def of(cls, code: str, detail: str, **more: Any) -> Self:
+        """The refusal with a problem of that kind, and of what else a :class:`Problem` has."""
+        return cls(Problem(code, detail, **more))
+
 
 def only_known(fields: dict[str, Any], known: Set[str]) -> None:
     """Refuses fields that mean nothing here, naming them."""
     if not fields.keys() <= known:
         unknown = [name for name in fields if name not in known]
         errors = [FieldError(name[:100], "unknown", f"there is no field {name[:100]!r}") for name in unknown[:20]]
-        raise Refused(Problem(status=400, code="invalid", detail=errors[0].message, errors=errors))
+        raise Refused.of("invalid", errors[0].message, errors=errors)
 
 
 def refused(field: str | None, code: str, message: str) -> Refused:
     """400, about one field."""
-    return Refused(Problem(status=400, code="invalid", detail=message, errors=[FieldError(field, code, message)]))
+    return Refused.of("invalid", message, errors=[FieldError(field, code, message)])
 
 
 @csrf_exempt
@@ -147,7 +158,7 @@ def refused(field: str | None, code: str, message: str) -> Refused:
 @identified
 def nothing_there(request: HttpRequest) -> HttpResponse:
     """The view of addresses below the API's prefix that stand for nothing."""
-    return Problem(status=404, code="not_found", detail=f"There is nothing at {request.path}.").response()
+    return Problem("not_found", f"There is nothing at {request.path}.").response()
 
 
 @identified
@@ -162,7 +173,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """``handler403`` of a project: a problem document for the API, Django's page elsewhere."""
     if _is_of_api(request):
-        return Problem(status=403, code="forbidden", detail="This project does not allow that request.").response()
+        return Problem("forbidden", "This project does not allow that request.").response()
     return defaults.permission_denied(request, exception)
 
 
@@ -207,8 +218,8 @@ def database_away_page(request: HttpRequest, *, is_locked: bool = False) -> Http
 def malformed_request(error: Exception) -> Problem:
     """The problem document of a request that Django itself refuses."""
     if isinstance(error, DisallowedHost):
-        return Problem(status=400, code="unknown_host", detail="The Host header names no host of this site.")
-    return Problem(status=400, code="malformed", detail="The request is malformed, or more than this site takes.")
+        return Problem("unknown_host", "The Host header names no host of this site.")
+    return Problem("malformed", "The request is malformed, or more than this site takes.")
 
 
 def database_away(error: Exception | None = None) -> Problem:
@@ -219,17 +230,17 @@ def database_away(error: Exception | None = None) -> Problem:
             "Something else keeps what this needs locked in the database: what waited for it was not done. Ask again, "
             "a create with its idempotency_key, the end of a claim with its token, all else with the version you saw."
         )
-        return Problem(status=503, code="database_locked", detail=detail, headers=headers)
+        return Problem("database_locked", detail, headers=headers)
     detail = (
         "The database does not answer. What was asked for may have been done all the same: "
         "ask again, a create with its idempotency_key and anything else with the version you saw."
     )
-    return Problem(status=503, code="database_away", detail=detail, headers=headers)
+    return Problem("database_away", detail, headers=headers)
 
 
 def internal_error() -> Problem:
     """The problem document of an error on our side. It has no details, which could help an attacker."""
-    return Problem(status=500, code="internal_error", detail="Something failed on our side; it has been logged.")
+    return Problem("internal_error", "Something failed on our side; it has been logged.")
 
 
 def _is_of_api(request: HttpRequest) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 
 from rest_framework.exceptions import PermissionDenied
 
-from delayhub.api_models.problems import FieldError
 from tasksapp.api.http.problems import Problem, Refused
 from tasksapp.models.api_key import Scope
 
@@ -40,5 +39,4 @@ def check_scope(caller: Any, action: str | None, *, scopes: Scopes) -> None:
 def scope_missing(scope: Scope) -> Problem:
     """The problem document for callers without that scope."""
     detail = f"This takes the scope {scope.value}, which your API key or your account does not have."
-    errors = [FieldError(None, "scope_missing", detail)]
-    return Problem(status=403, code="scope_missing", detail=detail, errors=errors, extra={"scope": scope.value})
+    return Problem("scope_missing", detail, extra={"scope": scope.value})

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from rest_framework.request import Request
 
 from tasksapp.api.http.authentication import ApiKeyAuthentication, unauthorized
-from tasksapp.api.http.problems import Problem, Refused, refused
+from tasksapp.api.http.problems import Refused, refused
 from tasksapp.conf import options
 
 T = TypeVar("T")
@@ -102,4 +102,4 @@ def _most(meta: dict[str, Any]) -> int:
 def _full(most: int) -> Refused:
     detail = f"{most} requests wait already, which is as many as may in this process: ask without wait, or later."
     headers = {"Retry-After": str(RETRY_SECONDS)}
-    return Refused(Problem(status=429, code="too_many_waits", detail=detail, headers=headers))
+    return Refused.of("too_many_waits", detail, headers=headers)

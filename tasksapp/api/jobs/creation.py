@@ -17,7 +17,7 @@ from tasksapp import jobs
 from tasksapp.api.http.authentication import creator_of
 from tasksapp.api.http.exception_handler import limit_headers, problem_of
 from tasksapp.api.http.json_body import fields_of, number_of_jobs, read_object
-from tasksapp.api.http.problems import Problem, Refused, only_known
+from tasksapp.api.http.problems import Refused, only_known
 from tasksapp.api.jobs.representation import created_text, etag_of
 from tasksapp.api.jobs.requests import job_request
 from tasksapp.conf import options
@@ -154,7 +154,7 @@ def idempotency_key(meta: dict[str, Any]) -> str | None:
             f'Idempotency-Key must be one string in quotes, such as "order-42", of 1 to {MOST_CHARACTERS} characters.'
         )
         error = FieldError(HEADER, "malformed", detail)
-        raise Refused(Problem(status=400, code="malformed_idempotency_key", detail=detail, errors=[error]))
+        raise Refused.of("malformed_idempotency_key", detail, errors=[error])
     return key
 
 

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
-from tasksapp.api.http.problems import Problem, Refused
+from tasksapp.api.http.problems import Refused
 from tasksapp.api.jobs.query import (
     MOST_FOUND,
     MOST_JOBS,
@@ -129,7 +129,7 @@ def _search(found: JobList, query: JobQuery) -> Response:
     kind = next((each for each in found.biz_types if each.code == query.job_filter.biz_type), None)
     if kind is not None and kind.encrypted:
         detail = f"The bodies of {kind.code} are encrypted at rest: nothing can be found in them. Look by biz_id."
-        raise Refused(Problem(status=409, code="encrypted", detail=detail))
+        raise Refused.of("encrypted", detail)
     look = found.look_for(query.body, limit=query.limit)
     return Response(
         {
@@ -151,4 +151,4 @@ def took_too_long() -> Refused:
     detail = (
         f"No index leads to that page within {DEADLINE_SECONDS:g} s: add a biz_type and a status, or narrow the times."
     )
-    return Refused(Problem(status=400, code="took_too_long", detail=detail))
+    return Refused.of("took_too_long", detail)

@@ -13,7 +13,7 @@ from django.http import QueryDict
 from django.utils.translation import override
 
 from delayhub.api_models.problems import FieldError
-from tasksapp.api.http.problems import Problem, Refused, refused
+from tasksapp.api.http.problems import Refused, refused
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.listing import JobList, Position
@@ -145,7 +145,7 @@ def _check(params: QueryDict, *, known: Iterable[str]) -> None:
         elif len(values) > 1 and name not in _SEVERAL:
             errors.append(FieldError(name, "invalid", f"{name} may be given once"))
     if errors:
-        raise Refused(Problem(status=400, code="invalid", detail=errors[0].message, errors=errors[:20]))
+        raise Refused.of("invalid", errors[0].message, errors=errors[:20])
 
 
 def _time(name: str, text: str | None) -> datetime | None:

@@ -149,9 +149,8 @@ JobSerializer = serializer_of(answers.Job, example=EXAMPLE, order=(*EXAMPLE,))
 CreatedJobSerializer = serializer_of(answers.CreatedJob, example=CREATED, order=(*CREATED,))
 #: The refusal that OpenAPI shows.
 _REFUSED = Problem(
-    status=400,
-    code="invalid",
-    detail="delay may not be negative, got -1",
+    "invalid",
+    "delay may not be negative, got -1",
     errors=[FieldError("delay", "negative", "delay may not be negative, got -1")],
 )
 

@@ -116,6 +116,6 @@ def docs_page(request: HttpRequest, name: str = "index.html") -> HttpResponse:
         return nothing_there(request)
     if request.method not in {"GET", "HEAD"}:
         detail = f"Method {request.method} is not allowed here."
-        return Problem(status=405, code="method_not_allowed", detail=detail, headers={"Allow": "GET, HEAD"}).response()
+        return Problem("method_not_allowed", detail, headers={"Allow": "GET, HEAD"}).response()
     headers = {"Cache-Control": f"max-age={MAX_AGE_SECONDS}"}
     return HttpResponse((file.folder / name).read_bytes(), content_type=file.media_type, headers=headers)

@@ -14,7 +14,7 @@ from rest_framework import exceptions
 
 from tasksapp import errors
 from tasksapp.api.http.exception_handler import handle, problem_of
-from tasksapp.api.http.problems import Problem, Refused
+from tasksapp.api.http.problems import Refused
 
 JOB = UUID(int=7)
 CONTEXT: dict[str, Any] = {
@@ -45,7 +45,7 @@ CONTEXT: dict[str, Any] = {
         (SuspiciousOperation("odd"), 400, "malformed", {}),
         (TooManyFieldsSent("The number of parameters exceeded 1000."), 400, "malformed", {}),
         (BadRequest(), 400, "malformed", {}),
-        (Refused(Problem(status=413, code="too_large", detail="too large")), 413, "too_large", {}),
+        (Refused.of("too_large", "too large"), 413, "too_large", {}),
         # of REST framework, or of what a project has put into a view set
         (exceptions.NotAuthenticated(), 401, "unauthorized", {}),
         (exceptions.AuthenticationFailed(), 401, "unauthorized", {}),

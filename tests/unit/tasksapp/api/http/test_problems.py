@@ -31,9 +31,8 @@ from tasksapp.api.http.problems import (
 
 def test_a_document_says_what_is_wrong_to_machines_and_to_people() -> None:
     problem = Problem(
-        status=409,
-        code="wrong_state",
-        detail="cannot cancel it: it is dead",
+        "wrong_state",
+        "cannot cancel it: it is dead",
         errors=[FieldError("version", "stale", "it has version 3")],
         extra={"state": "dead"},
     )
@@ -50,13 +49,13 @@ def test_a_document_says_what_is_wrong_to_machines_and_to_people() -> None:
 
 
 def test_a_problem_of_the_whole_request_is_its_own_only_error() -> None:
-    (error,) = Problem(status=404, code="not_found", detail="There is no such job.").as_json()["errors"]
+    (error,) = Problem("not_found", "There is no such job.").as_json()["errors"]
 
     assert error == {"field": None, "code": "not_found", "message": "There is no such job."}
 
 
 def test_it_is_sent_as_what_it_is() -> None:
-    response = Problem(status=429, code="x", detail="ä", headers={"Retry-After": "5"}).response()
+    response = Problem("throttled", "ä", headers={"Retry-After": "5"}).response()
 
     assert response.status_code == 429
     assert (response["Content-Type"], response["Retry-After"]) == ("application/problem+json", "5")
@@ -64,7 +63,7 @@ def test_it_is_sent_as_what_it_is() -> None:
 
 
 def test_it_travels_up_as_an_exception() -> None:
-    problem = Problem(status=400, code="invalid", detail="no")
+    problem = Problem("invalid", "no")
 
     with pytest.raises(Refused, match="no") as refused:
         raise Refused(problem)

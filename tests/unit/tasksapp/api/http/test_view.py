@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 
-from tasksapp.api.http.problems import Problem, Refused
+from tasksapp.api.http.problems import Refused
 from tasksapp.api.http.scopes import ANY_SCOPE
 from tasksapp.api.http.view import ApiViewSet, CompactRenderer, fields_of
 
@@ -26,7 +26,7 @@ class Echo(ApiViewSet):
     def create(self, request: Request) -> Response:
         fields = fields_of(request)
         if "refuse" in fields:
-            raise Refused(Problem(status=409, code="x", detail="refused"))
+            raise Refused.of("wrong_state", "refused")
         return Response(fields)
 
 
