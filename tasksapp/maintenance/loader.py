@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -133,16 +133,12 @@ class Loader:
         """Gives the seat up, so that another loader need not wait for the lease to end. Raises RedisError."""
         self._leader.resign()
 
-    def reload(self, *, advance: Callable[[int], object] = lambda _: None) -> int:
-        """Loads the whole window, also where another loader has the seat. Gives back how many rows that was.
-
-        Args:
-            advance: called with the number of rows of each page.
-        """
+    def reload(self) -> int:
+        """Loads the whole window, also where another loader has the seat. Gives back how many rows that was."""
         self.clock.sync()
         biz_types = list(BizType.objects.using(self.using))
         bring_gates(biz_types, now=now_by(self.clock))
-        return self._load(biz_types, after=None, until=now_by(self.clock) + options().near_window, advance=advance)
+        return self._load(biz_types, after=None, until=now_by(self.clock) + options().near_window)
 
     def _turn(self) -> Turn:
         work, self._work = self._work or self._look(), None
@@ -185,14 +181,7 @@ class Loader:
             using=self.using,
         )
 
-    def _load(
-        self,
-        biz_types: Sequence[BizType],
-        *,
-        after: datetime | None,
-        until: datetime,
-        advance: Callable[[int], object] = lambda _: None,
-    ) -> int:
+    def _load(self, biz_types: Sequence[BizType], *, after: datetime | None, until: datetime) -> int:
         """Ensures the timers of the window, but none of biz types that are shut: those need none until they open."""
         loaded, now = 0, now_by(self.clock)
         for biz_type in biz_types:
@@ -202,7 +191,6 @@ class Loader:
             begin = after if after is None or biz_type.id in self._open else now - OVERDUE
             for page in pages(biz_type.id, after=begin, until=until, using=self.using):
                 loaded += len(self._ensure(biz_type, page))
-                advance(len(page))
                 self._uptime.note_answer()
                 self._reporter.run_once(epoch=self._timer_loss.epoch)
                 self._leader.hold()

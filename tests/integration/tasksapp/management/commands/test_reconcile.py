@@ -13,6 +13,7 @@ from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, BizType
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.commands import run_command
+from tests.integration.tasksapp.stored_jobs import waiting
 from tests.integration.tasksapp.stored_timers import spoil
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,6 +30,19 @@ def test_the_command_mends_and_says_what(biz_type: BizType, lane: TimerLane) -> 
         "order.close: 4 rows, 0 overdue; 4 timers, 0 missing, 0 late, 0 stray",
         "Redis is in step with the database",
     ]
+
+
+def test_it_sets_all_timers_again_where_redis_has_none(biz_type: BizType, lane: TimerLane) -> None:
+    waiting(1_100)
+    waiting(2, delay=timedelta(days=1))
+    lane.client.flushall()
+
+    assert run_command("reconcile").splitlines() == [
+        "order.close: 1,100 rows, 0 overdue; 1,100 timers, 1100 missing, 0 late, 0 stray",
+        "mended",
+    ]
+
+    assert lane.count("order.close") == 1_100
 
 
 def test_a_dry_run_fails_where_something_differs_and_changes_nothing(biz_type: BizType, lane: TimerLane) -> None:
