@@ -18,7 +18,7 @@ def addresses() -> dict[str, str]:
     return {
         "overview": page("index"),
         "overview: 30 days": page("index", query="ahead=30d"),
-        "overview, refreshed": page("tasksapp_overview"),
+        "overview, refreshed": page("tasksapp_deadcount_overview"),
         **lists(biz_type.code, dead),
         "a dead job": page("tasksapp_job_change", dead.id),
         "a pending job": page("tasksapp_job_change", pending.id),
@@ -35,8 +35,8 @@ def addresses() -> dict[str, str]:
         "to plan": page("tasksapp_operation_plan", query=f"verb=redrive&status=dead&biz_type={biz_type.code}"),
         "audit": page("tasksapp_auditentry_changelist"),
         "API keys": page("tasksapp_apikey_changelist"),
-        "Celery queues": page("tasksapp_celery_queues"),
-        "system": page("tasksapp_system"),
+        "Celery queues": page("tasksapp_celeryqueue_changelist"),
+        "system": page("tasksapp_system_changelist"),
     }
 
 

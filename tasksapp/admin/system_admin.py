@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.defaultfilters import filesizeformat
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -79,12 +78,7 @@ class SystemAdmin(PageEntry):
 
     permission = VIEW_SYSTEM
 
-    def get_urls(self) -> list[URLPattern]:
-        """The address of this page, also by the name that an admin site lists pages by."""
-        view = self.admin_site.admin_view(self.system_view)
-        return [path("", view, name="tasksapp_system_changelist"), path("", view, name="tasksapp_system")]
-
-    def system_view(self, request: HttpRequest) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """The page; ``?check=1`` compares timers with rows, ``?format=json`` is for programs."""
         self.require_view(request)
         check, now = request.GET.get("check") == "1", timezone.now()
@@ -94,7 +88,7 @@ class SystemAdmin(PageEntry):
             answer = JsonResponse({"as_of": now, **sections}, json_dumps_params={"indent": 2})
             answer["Cache-Control"] = "no-store"
             return answer
-        queues = address("tasksapp_celery_queues", site=self.admin_site.name)
+        queues = address("tasksapp_celeryqueue_changelist", site=self.admin_site.name)
         return own_page(
             request,
             site=self.admin_site,

@@ -123,7 +123,7 @@ def pages(scene: Scene) -> dict[str, str]:
         "biz-type-general": admin("tasksapp_biztype_change", scene.closing.pk, query="tab=general"),
         "biz-type-retries": admin("tasksapp_biztype_change", scene.closing.pk, query="tab=retries"),
         "issues": admin("tasksapp_deadcount_changelist"),
-        "system": admin("tasksapp_system"),
+        "system": admin("tasksapp_system_changelist"),
         "operations": admin("tasksapp_operation_changelist"),
         "operation-new": admin("tasksapp_operation_plan", query=f"verb=redrive&{plan}"),
         "operation-planned": admin("tasksapp_operation_change", scene.planned_operation.pk),
@@ -142,9 +142,9 @@ def pages(scene: Scene) -> dict[str, str]:
         "api-key-rotate": admin("tasksapp_apikey_rotate", ApiKey.objects.get().pk),
         "tenants": admin("tasksapp_tenant_changelist"),
         "tenant": admin("tasksapp_tenant_change", DEFAULT_TENANT),
-        "celery-queues": admin("tasksapp_celery_queues"),
-        "celery-queue": admin("tasksapp_celery_queue", query="queue=celery"),
-        "celery-keys": admin("tasksapp_celery_keys", query="queue=celery"),
+        "celery-queues": admin("tasksapp_celeryqueue_changelist"),
+        "celery-queue": admin("tasksapp_celeryqueue_queue", query="queue=celery"),
+        "celery-keys": admin("tasksapp_celeryqueue_keys", query="queue=celery"),
     }
 
 

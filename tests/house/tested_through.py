@@ -118,10 +118,6 @@ TESTED_THROUGH = {
     },
     "tasksapp/jobs/writing.py": ("tests/integration/tasksapp/jobs/test_creation.py", "creates go through it"),
     "tasksapp/jobs/resolved.py": ("tests/integration/tasksapp/jobs/test_resolving.py", "what it refuses follows one"),
-    "tasksapp/sql/expire_jobs.py": (
-        "tests/integration/tasksapp/jobs/test_follow_ups.py",
-        "late jobs die there",
-    ),
     "tasksapp/sql/make_live.py": ("tests/integration/tasksapp/jobs/test_one_live.py", "redrives collide there"),
     "tasksapp/sql/insert_live_jobs.py": ("tests/integration/tasksapp/jobs/test_one_live.py", "creates go through it"),
     "tasksapp/alerts/conditions.py": (
@@ -129,10 +125,6 @@ TESTED_THROUGH = {
         "an alert has its key",
     ),
     "tasksapp/alerts/composer.py": (
-        "tests/integration/tasksapp/alerts/test_outbox.py",
-        "the messages are read where they arrive",
-    ),
-    "tasksapp/alerts/sending.py": (
         "tests/integration/tasksapp/alerts/test_outbox.py",
         "the messages are read where they arrive",
     ),
@@ -208,10 +200,6 @@ TESTED_THROUGH = {
     "tasksapp/biz_types/editing.py": (
         "tests/integration/tasksapp/api/biz_types/test_changes.py",
         "the views show what editing refuses and stores",
-    ),
-    "tasksapp/management/tenant.py": (
-        "tests/integration/tasksapp/management/commands/test_import_biz_types.py",
-        "the commands name a tenant by it",
     ),
     "tasksapp/api/biz_types/access.py": (
         "tests/integration/tasksapp/api/biz_types/test_changes.py",

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -17,7 +16,7 @@ from django.utils.translation import ngettext
 from tasksapp.access.permissions import TEST_CALL
 from tasksapp.admin.alerts.silencing import Silencing
 from tasksapp.admin.frame.fragments import address, clock_time, duration, local_time
-from tasksapp.admin.frame.own_page import own_page
+from tasksapp.admin.frame.own_page import at, own_page
 from tasksapp.admin.frame.possible_rows import BoundedPaginator
 from tasksapp.admin.frame.requests import row_number
 from tasksapp.alerts.composer import Channel, Recipient, owner_of, site_owner
@@ -38,14 +37,6 @@ class AlertAdmin(Silencing):
     """Alerts. The watch writes them; people look, take and silence them."""
 
     permission = "tasksapp.view_job"
-
-    def get_urls(self) -> list[URLPattern]:
-        """The page, and what its button posts to."""
-        return [
-            path("", self.admin_site.admin_view(self.changelist_view), name="tasksapp_alert_changelist"),
-            path("test/", self.admin_site.admin_view(self.test_view), name="tasksapp_alert_test"),
-            *self.silencing_urls(),
-        ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """The page. Raises PermissionDenied for people who may not see jobs."""
@@ -75,13 +66,14 @@ class AlertAdmin(Silencing):
                 "owners": [(biz_type.pk, biz_type.label) for biz_type in with_owner] if may_test else [],
                 "silences": self.silence_rows(),
                 "may_silence": self.may_silence(request),
-                "silence_url": address("tasksapp_alert_silence", site=site),
+                "silence_url": self.address("silence"),
                 "may_test": may_test,
-                "test_url": address("tasksapp_alert_test", site=site),
+                "test_url": self.address("test"),
                 **(extra_context or {}),
             },
         )
 
+    @at("test/")
     def test_view(self, request: HttpRequest) -> HttpResponse:
         """Sends a test message at once and says what came of it. Raises PermissionDenied where that is not allowed."""
         if request.method != "POST":
@@ -98,7 +90,7 @@ class AlertAdmin(Silencing):
         for recipient in recipients[:MOST_TESTED]:
             failure = send_test(recipient, biz_type=biz_type, by=request.user.get_username())
             _say(request, recipient, failure)
-        return HttpResponseRedirect(address("tasksapp_alert_changelist", site=self.admin_site.name))
+        return self.to("changelist")
 
 
 def _chosen(value: str) -> BizType | None:

@@ -8,17 +8,16 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import router
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tasksapp.access.permissions import PAUSE
 from tasksapp.admin.frame.fields import UntilForm
-from tasksapp.admin.frame.fragments import address, clock_time
-from tasksapp.admin.frame.own_page import PageEntry, own_page
+from tasksapp.admin.frame.fragments import clock_time
+from tasksapp.admin.frame.own_page import PageEntry, at
 from tasksapp.admin.frame.requests import actor_of, row_number
 from tasksapp.alerts.silences import active_silences, end_silence, silence
 from tasksapp.alerts.taking import take
@@ -72,15 +71,7 @@ class SilenceForm(UntilForm):
 class Silencing(PageEntry):
     """The part of the page of alerts that silences and takes them."""
 
-    def silencing_urls(self) -> list[URLPattern]:
-        """The page, and what the buttons post to."""
-        wrap = self.admin_site.admin_view
-        return [
-            path("silence/", wrap(self.silence_view), name="tasksapp_alert_silence"),
-            path("silence/<int:pk>/end/", wrap(self.end_view), name="tasksapp_alert_silence_end"),
-            path("<int:pk>/take/", wrap(self.take_view), name="tasksapp_alert_take"),
-        ]
-
+    @at("silence/")
     def silence_view(self, request: HttpRequest) -> HttpResponse:
         """Asks why and until when. Raises PermissionDenied for people who may not pause biz types."""
         self._require_silence(request)
@@ -100,24 +91,21 @@ class Silencing(PageEntry):
             messages.success(
                 request, _("Nobody is told of such alerts until %(time)s.") % {"time": clock_time(form.ends)}
             )
-            return self._back()
-        return own_page(
-            request,
-            site=self.admin_site,
-            template="tasksapp/admin/alert_silence.html",
-            title=_("Silence alerts"),
-            context={"form": form, "back": address("tasksapp_alert_changelist", site=self.admin_site.name)},
-        )
+            return self.to("changelist")
+        context = {"form": form, "back": self.address("changelist")}
+        return self.own_page(request, "tasksapp/admin/alert_silence.html", _("Silence alerts"), context)
 
-    def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+    @at("silence/<int:pk>/end/")
+    def silence_end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Ends a silence. Raises PermissionDenied, or Http404 where there is none."""
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         self._require_silence(request)
         if end_silence(get_object_or_404(AlertSilence, pk=pk), by=actor_of(request)):
             messages.success(request, _("The silence is over: owners are told again."))
-        return self._back()
+        return self.to("changelist")
 
+    @at("<int:pk>/take/")
     def take_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Notes that this person sees to an alert, and tells its owner. Raises PermissionDenied or Http404."""
         if request.method != "POST":
@@ -125,7 +113,7 @@ class Silencing(PageEntry):
         self._require_silence(request)
         if not take(get_object_or_404(Alert, pk=pk), by=actor_of(request)):
             messages.warning(request, _("It is over, or somebody sees to it already."))
-        return self._back()
+        return self.to("changelist")
 
     def may_silence(self, request: HttpRequest) -> bool:
         """Whether the person may silence and take alerts: who may pause biz types."""
@@ -143,7 +131,7 @@ class Silencing(PageEntry):
                 "until": clock_time(row.until),
                 "by": row.by,
                 "reason": row.reason,
-                "end_url": address("tasksapp_alert_silence_end", row.pk, site=self.admin_site.name),
+                "end_url": self.address("silence_end", row),
             }
             for row in found
         ]
@@ -152,9 +140,6 @@ class Silencing(PageEntry):
         self.require_view(request)
         if not self.may_silence(request):
             raise PermissionDenied
-
-    def _back(self) -> HttpResponseRedirect:
-        return HttpResponseRedirect(address("tasksapp_alert_changelist", site=self.admin_site.name))
 
 
 def _about(row: AlertSilence, codes: dict[int, BizType]) -> str:

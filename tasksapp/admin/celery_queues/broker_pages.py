@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from tasksapp.access.permissions import VIEW_QUEUES, VIEW_SYSTEM
 from tasksapp.admin.celery_queues.rows import queue_url
 from tasksapp.admin.frame.fragments import address
-from tasksapp.admin.frame.own_page import Crumb, PageEntry, own_page
+from tasksapp.admin.frame.own_page import Crumb, PageEntry
 from tasksapp.queues.celery_broker import CeleryBroker, NoBroker, celery_broker
 from tasksapp.queues.heartbeats import WorkerBeat, read_workers
 
@@ -50,18 +50,16 @@ class BrokerPages(PageEntry):
         self, request: HttpRequest, template: str, title: str, context: dict[str, Any], *, queue: str = ""
     ) -> HttpResponse:
         """A page below that of all queues, or below that of one."""
-        site = self.admin_site
-        crumbs = [Crumb(_("Celery queues"), address("tasksapp_celery_queues", site=site.name))]
-        if queue:
-            crumbs.append(Crumb(queue, queue_url(queue, site=site.name)))
-        shown = {"media": self.media, **context}
-        return own_page(
-            request, site=site, template=f"tasksapp/admin/{template}", title=title, context=shown, crumbs=crumbs
-        )
+        above = Crumb(queue, queue_url(queue, site=self.admin_site.name)) if queue else None
+        return self.own_page(request, f"tasksapp/admin/{template}", title, context, above=above)
 
     def system_url(self, request: HttpRequest) -> str:
         """The address of the system's page, '' for people who may not see it."""
-        return address("tasksapp_system", site=self.admin_site.name) if request.user.has_perm(VIEW_SYSTEM) else ""
+        return (
+            address("tasksapp_system_changelist", site=self.admin_site.name)
+            if request.user.has_perm(VIEW_SYSTEM)
+            else ""
+        )
 
     def _away(self, request: HttpRequest, broker: CeleryBroker, error: Exception) -> str:
         """Why there is nothing to show: to those who may see servers, with the address."""

@@ -9,7 +9,6 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -20,7 +19,7 @@ from tasksapp.admin.celery_queues.rows import holders, key_rows, limit_rows, que
 from tasksapp.admin.celery_queues.unique_keys import UniqueKeyPages, keys_url
 from tasksapp.admin.frame.fragments import jobs_address, number
 from tasksapp.admin.frame.masking import may_see_bodies
-from tasksapp.admin.frame.own_page import own_page
+from tasksapp.admin.frame.own_page import at, own_page
 from tasksapp.models import BizType
 from tasksapp.queues.celery_broker import CeleryBroker, Place, QueueVerb
 from tasksapp.queues.heartbeats import WorkerBeat
@@ -36,18 +35,7 @@ FARTHEST_MESSAGE = 1_000_000
 class CeleryQueueAdmin(UniqueKeyPages):
     """Celery's queues, whether or not a worker runs."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """The addresses of these pages; the first has the name that an admin site lists pages by, too."""
-        overview, wrap = self.admin_site.admin_view(self.queues_view), self.admin_site.admin_view
-        return [
-            path("", overview, name="tasksapp_celeryqueue_changelist"),
-            path("", overview, name="tasksapp_celery_queues"),
-            path("queue/", wrap(self.queue_view), name="tasksapp_celery_queue"),
-            path("act/", wrap(self.act_view), name="tasksapp_celery_act"),
-            *self.key_urls(),
-        ]
-
-    def queues_view(self, request: HttpRequest) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """All queues of the broker."""
         self.require_view(request)
         wanted = request.GET.get("q", "").strip()[:200]
@@ -62,6 +50,7 @@ class CeleryQueueAdmin(UniqueKeyPages):
             fragment="tasksapp/admin/celery_queues_table.html",
         )
 
+    @at("queue/")
     def queue_view(self, request: HttpRequest) -> HttpResponse:
         """One queue, a page of one place of it."""
         self.require_view(request)
@@ -72,6 +61,7 @@ class CeleryQueueAdmin(UniqueKeyPages):
         context |= self.looked_up(request, lambda broker: self._queue(request, broker, queue))
         return self.broker_page(request, "celery_queue.html", _("Queue %(name)s") % {"name": queue}, context)
 
+    @at("act/")
     def act_view(self, request: HttpRequest) -> HttpResponse:
         """Does what was chosen to messages; asks before, where that cannot be taken back or several were chosen."""
         self.require_view(request)

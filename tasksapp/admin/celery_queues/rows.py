@@ -28,7 +28,7 @@ class Holder(NamedTuple):
 
 def queue_url(name: str, *, site: str, **query: str | int) -> str:
     """The address of a queue's page."""
-    return f"{address('tasksapp_celery_queue', site=site)}?{urlencode({'queue': name, **query})}"
+    return f"{address('tasksapp_celeryqueue_queue', site=site)}?{urlencode({'queue': name, **query})}"
 
 
 def queue_rows(

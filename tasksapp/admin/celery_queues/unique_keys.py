@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.html import format_html
@@ -24,6 +23,7 @@ from tasksapp.admin.celery_queues.deeds import ReasonForm, record_freed_key
 from tasksapp.admin.celery_queues.rows import Holder, holders, queue_url, with_worker
 from tasksapp.admin.frame.fragments import DASH, address, away, number, quiet, time_away
 from tasksapp.admin.frame.masking import hidden, may_see_bodies
+from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.queues.celery_broker import CeleryBroker, KeyHolder, Place, Until
 
@@ -36,14 +36,7 @@ OF_MESSAGE = 100
 class UniqueKeyPages(BrokerPages):
     """The part of the queues' admin that shows and frees unique keys."""
 
-    def key_urls(self) -> list[URLPattern]:
-        """The addresses of these pages."""
-        wrap = self.admin_site.admin_view
-        return [
-            path("keys/", wrap(self.keys_view), name="tasksapp_celery_keys"),
-            path("keys/free/", wrap(self.free_view), name="tasksapp_celery_free_key"),
-        ]
-
+    @at("keys/")
     def keys_view(self, request: HttpRequest) -> HttpResponse:
         """The unique keys of a queue that are taken."""
         self.require_view(request)
@@ -55,7 +48,8 @@ class UniqueKeyPages(BrokerPages):
         title = _("Unique keys of %(queue)s") % {"queue": queue}
         return self.broker_page(request, "celery_keys.html", title, context, queue=queue)
 
-    def free_view(self, request: HttpRequest) -> HttpResponse:
+    @at("keys/free/")
+    def free_key_view(self, request: HttpRequest) -> HttpResponse:
         """Frees the key that the form names, if its message still has it; asks before."""
         self.require_view(request)
         if not request.user.has_perm(CHANGE_QUEUES):
@@ -133,7 +127,7 @@ class UniqueKeyPages(BrokerPages):
 
 def keys_url(queue: str, *, site: str) -> str:
     """The address of the page of a queue's unique keys."""
-    return f"{address('tasksapp_celery_keys', site=site)}?{urlencode({'queue': queue})}"
+    return f"{address('tasksapp_celeryqueue_keys', site=site)}?{urlencode({'queue': queue})}"
 
 
 def shown_key(key: str) -> SafeString:

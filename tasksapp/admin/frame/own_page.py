@@ -53,6 +53,10 @@ class OwnPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
 
     def get_urls(self) -> list[URLPattern]:
         """The admin's addresses, and before them those of its own pages, named as the methods are."""
+        return [*self.own_urls(), *super().get_urls()]
+
+    def own_urls(self) -> list[URLPattern]:
+        """The addresses of its own pages."""
         found = {
             name: member.address
             for part in reversed(type(self).__mro__)
@@ -60,11 +64,10 @@ class OwnPages(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argum
             if isinstance(member, FunctionType) and hasattr(member, "address")
         }
         wrap, prefix = self.admin_site.admin_view, f"{self.opts.app_label}_{self.opts.model_name}"
-        own = [
+        return [
             path(address, wrap(getattr(self, name)), name=f"{prefix}_{name.removesuffix('_view')}")
             for name, address in found.items()
         ]
-        return [*own, *super().get_urls()]
 
     def address(self, page: str, *rows: Any) -> str:
         """The address of a page of these rows, or of one of them, on this admin site; there may be others."""
@@ -198,11 +201,23 @@ class System(_Page):
         verbose_name_plural = gettext_lazy("System")
 
 
-class PageEntry(OnlyRead):
-    """Lists a page for people who have its permission, refuses it to others, and changes no rows."""
+class PageEntry(OwnPages, OnlyRead):
+    """Lists a page for people who have its permission, refuses it to others, and changes no rows.
+
+    Its ``changelist_view`` is that page: it has the address and the name of a list.
+    """
 
     #: What it takes to see the page.
     permission: str
+
+    def own_urls(self) -> list[URLPattern]:
+        """The addresses of the page, and of those below it."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}_changelist"
+        return [path("", self.admin_site.admin_view(self.changelist_view), name=name), *super().own_urls()]
+
+    def get_urls(self) -> list[URLPattern]:
+        """The same: there are no pages of single rows."""
+        return self.own_urls()
 
     def may_view(self, request: HttpRequest) -> bool:
         """Whether the person may see the page."""

@@ -9,14 +9,13 @@ from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tasksapp.admin.frame.delivery_banner import banner, has_redis, health_of
 from tasksapp.admin.frame.fragments import number
-from tasksapp.admin.frame.own_page import PageEntry, fragment_page, own_page
+from tasksapp.admin.frame.own_page import PageEntry, at, fragment_page, own_page
 from tasksapp.admin.overview.issue_rows import issue_rows, samples
 from tasksapp.admin.overview.overview import overview
 from tasksapp.biz_types.holds import open_breakers
@@ -35,14 +34,7 @@ class IssueAdmin(PageEntry):
 
     permission = "tasksapp.view_job"
 
-    def get_urls(self) -> list[URLPattern]:
-        """The list, and the part of the overview that refreshes itself."""
-        name = f"{self.opts.app_label}_{self.opts.model_name}_changelist"
-        return [
-            path("", self.admin_site.admin_view(self.changelist_view), name=name),
-            path("overview/", self.admin_site.admin_view(self.overview_view), name="tasksapp_overview"),
-        ]
-
+    @at("overview/")
     def overview_view(self, request: HttpRequest) -> HttpResponse:
         """The overview without the page around it. Raises PermissionDenied for people who may not see jobs."""
         self.require_view(request)

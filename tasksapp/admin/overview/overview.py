@@ -174,7 +174,7 @@ def _query(request: HttpRequest, changed: dict[str, Any]) -> str:
 
 def _live_url(request: HttpRequest, *, site: str) -> str:
     """Where the part of the page is had that refreshes itself; '' where a site does not have it."""
-    url = address("tasksapp_overview", site=site)
+    url = address("tasksapp_deadcount_overview", site=site)
     return url and url + _query(request, {}).removesuffix("?")
 
 

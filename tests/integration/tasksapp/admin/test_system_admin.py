@@ -25,7 +25,7 @@ from tasksapp.queues.system.section import Unit
 from tests.redis_time import redis_now_ms
 
 pytestmark = pytest.mark.django_db
-PAGE = "admin:tasksapp_system"
+PAGE = "admin:tasksapp_system_changelist"
 
 
 def words(client: Client, **query: str) -> str:

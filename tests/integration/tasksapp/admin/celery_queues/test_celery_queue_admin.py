@@ -23,7 +23,11 @@ from tests.redis_time import redis_now_ms
 
 pytestmark = pytest.mark.django_db
 
-OVERVIEW, QUEUE, ACT = "admin:tasksapp_celery_queues", "admin:tasksapp_celery_queue", "admin:tasksapp_celery_act"
+OVERVIEW, QUEUE, ACT = (
+    "admin:tasksapp_celeryqueue_changelist",
+    "admin:tasksapp_celeryqueue_queue",
+    "admin:tasksapp_celeryqueue_act",
+)
 YEAR_2096_MS = 4_000_000_000_000
 
 

@@ -15,7 +15,11 @@ from tests.page_words import words_of
 
 pytestmark = pytest.mark.django_db
 
-OVERVIEW, QUEUE, ACT = "admin:tasksapp_celery_queues", "admin:tasksapp_celery_queue", "admin:tasksapp_celery_act"
+OVERVIEW, QUEUE, ACT = (
+    "admin:tasksapp_celeryqueue_changelist",
+    "admin:tasksapp_celeryqueue_queue",
+    "admin:tasksapp_celeryqueue_act",
+)
 
 
 def shown(answer: Any) -> str:

@@ -21,7 +21,7 @@ def test_a_queue_shows_its_limits_and_what_they_hold_back(
     client: Client, admin_user: User, app: Celery, redis_client: redis.Redis
 ) -> None:
     def said(name: str, **query: str) -> str:
-        html = client.get(reverse(f"admin:tasksapp_celery_{name}"), query).content
+        html = client.get(reverse(f"admin:tasksapp_celeryqueue_{name}"), query).content
         return words_of(html)
 
     client.force_login(admin_user)
@@ -32,7 +32,7 @@ def test_a_queue_shows_its_limits_and_what_they_hold_back(
     queue.schedule([Entry(name, payload=b'{"headers":{"task":"shop.mail"},"properties":{}}') for name in "abc"])
     assert len(queue.claim(10).entries) == 1
 
-    page, overview = said("queue", queue="celery", tab="parked"), said("queues")
+    page, overview = said("queue", queue="celery", tab="parked"), said("changelist")
 
     assert "Held by limits 2" in page
     assert "shop.mail 1/h as its code says 2" in page
@@ -48,7 +48,7 @@ def test_a_queue_shows_its_limits_and_what_they_hold_back(
     assert "any number" in page
 
     form = {"verb": "revoke", "queue": "celery", "place": "parked", "ids": ["b"], "confirmed": "1", "reason": "x"}
-    client.post(reverse("admin:tasksapp_celery_act"), form)
+    client.post(reverse("admin:tasksapp_celeryqueue_act"), form)
     assert queue.count().parked == 1
 
 
@@ -63,14 +63,14 @@ def test_a_queue_shows_the_flow_keys_that_wait(
         queue.schedule([Entry(str(number), payload=payload)])
     assert len(queue.claim(10).entries) == 2
 
-    html = client.get(reverse("admin:tasksapp_celery_queue"), {"queue": "celery"}).content.decode()
+    html = client.get(reverse("admin:tasksapp_celeryqueue_queue"), {"queue": "celery"}).content.decode()
 
     page = words_of(html)
     assert "shop.mail each flow key 1/h as its code says 2 of 1 flow key" in page
     assert "Next may start &lt;b&gt; shop.mail 2" in page
 
     queue.client.zadd(queue.keys.shut, {limit_key("shop.mail\0<b>"): 1_000})  # long over, and no worker has asked since
-    html = client.get(reverse("admin:tasksapp_celery_queue"), {"queue": "celery"}).content.decode()
+    html = client.get(reverse("admin:tasksapp_celeryqueue_queue"), {"queue": "celery"}).content.decode()
 
     page = words_of(html)
     assert "shop.mail 2 - now" in page

@@ -26,7 +26,11 @@ from tests.redis_time import redis_now_ms
 
 pytestmark = pytest.mark.django_db
 
-QUEUE, KEYS, FREE = "admin:tasksapp_celery_queue", "admin:tasksapp_celery_keys", "admin:tasksapp_celery_free_key"
+QUEUE, KEYS, FREE = (
+    "admin:tasksapp_celeryqueue_queue",
+    "admin:tasksapp_celeryqueue_keys",
+    "admin:tasksapp_celeryqueue_free_key",
+)
 YEAR_2096_MS = 4_000_000_000_000
 
 
