@@ -12,7 +12,7 @@ from typing import Any
 from delayhub.extras import not_installed
 
 try:
-    from delayhub.beat.scheduler import Scheduler
+    from delayhub.beat.shared_ticks import Scheduler
 except ModuleNotFoundError as error:
     raise not_installed(error, extra="celery") from None
 

@@ -1,15 +1,17 @@
-"""SharedTicks: how a scheduler of Celery's becomes one of many that publish each occurrence once."""
+"""SharedTicks: how a scheduler of Celery's becomes one of many that publish each occurrence once; and Scheduler."""
 
 from __future__ import annotations
 
 import os
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import redis
-from celery.beat import SchedulingError
+from celery.beat import PersistentScheduler, SchedulingError
+from celery.beat import Scheduler as CeleryScheduler
 from celery.schedules import crontab
 from celery.utils.log import get_logger
 from kombu.exceptions import OperationalError
@@ -228,3 +230,29 @@ def lane_of(app: Any, entry: Any) -> str:
 def _is_bound(queue: Any, exchange: Any, key: str | None) -> bool:
     name = getattr(exchange, "name", exchange)
     return queue.exchange is not None and queue.exchange.name == name and queue.routing_key == key
+
+
+class Scheduler(SharedTicks, CeleryScheduler):
+    """A scheduler that keeps its state in the broker, beside the queues that it publishes to."""
+
+    def __init__(self, app: Any, *args: Any, schedule_filename: str | None = None, **options: Any) -> None:
+        self.schedule_filename = schedule_filename
+        super().__init__(app, *args, **options)
+
+    def setup_schedule(self) -> None:
+        """Reads the app's schedule."""
+        self.merge_inplace(self.app.conf.beat_schedule)
+        self.install_default_entries(self.schedule)
+        if left := schedule_file(self.schedule_filename):
+            logger.info("beat: %s is ignored: the schedule's state is in the broker", left, extra={"action": "beat"})
+
+    @property
+    def info(self) -> str:
+        """A line of beat's banner."""
+        return "    . state -> in the broker, shared by all beats"
+
+
+def schedule_file(name: str | None) -> str | None:
+    """The file of Celery's own scheduler, where there is one."""
+    suffixes = PersistentScheduler.known_suffixes
+    return next((name + suffix for suffix in suffixes if Path(name + suffix).is_file()), None) if name else None

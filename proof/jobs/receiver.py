@@ -11,8 +11,7 @@ from proof.broken import Broken
 from proof.jobs.oracle import Answer
 from tasksapp.delivery.answers import ACTION, NEXT_IN, judge
 from tasksapp.delivery.callback import Callback
-from tasksapp.delivery.failure import Failure
-from tasksapp.delivery.outcomes import CallbackResult, GiveUp, Response, Retry, Returned
+from tasksapp.delivery.outcomes import CallbackResult, Failure, GiveUp, Response, Retry, Returned
 
 if TYPE_CHECKING:
     from proof.jobs.worker import Worker

@@ -6,7 +6,7 @@ from django.urls import path, re_path
 
 from tasksapp.api.addresses import creates, operations
 from tasksapp.api.answer_page import answer_page
-from tasksapp.api.biz_types.public_keys import public_keys
+from tasksapp.api.biz_types.secrets import public_keys
 from tasksapp.api.http.problem_pages import problem_page
 from tasksapp.api.http.problems import nothing_there
 from tasksapp.api.jobs.business_key_views import key_address

@@ -16,7 +16,7 @@ from django.utils import timezone
 from delayhub.clock import Clock, SystemClock
 from tasksapp.errors import UnknownTenant
 from tasksapp.models import BizType, Tenant
-from tasksapp.models.code import is_code
+from tasksapp.models.columns import is_code
 from tasksapp.models.tenant import DEFAULT_TENANT
 from tasksapp.sql.biz_type_revision import Revised, read_biz_types
 

@@ -23,7 +23,7 @@ from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.host_patterns import host_patterns
 from tasksapp.delivery.request_url import BadUrl
 from tasksapp.models import BizType, Job, Series, Status
-from tasksapp.models.code import is_code
+from tasksapp.models.columns import is_code
 
 _HEADER_NAME = re.compile(r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
 #: Headers that belong to the connection or to the delivery.

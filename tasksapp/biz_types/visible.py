@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import TenantMoving, UnknownBizType
 from tasksapp.models import BizType, Job
-from tasksapp.models.code import is_code
+from tasksapp.models.columns import is_code
 from tasksapp.models.tenant import DEFAULT_TENANT
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 from tasksapp.delivery.callback import Target
-from tasksapp.delivery.failure import Failure, http_failure
-from tasksapp.delivery.outcomes import CallbackOutcome, Delivered, GiveUp, Retry
+from tasksapp.delivery.outcomes import CallbackOutcome, Delivered, Failure, GiveUp, Retry, http_failure
 
 #: ``done``, ``fail``, ``retry`` (with Next-In) or ``cancel-others``; overrides the status code.
 ACTION = "DelayHub-Action"

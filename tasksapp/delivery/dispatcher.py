@@ -14,10 +14,9 @@ from typing import Any, Protocol
 
 from delayhub.clock import Clock
 from tasksapp.delivery.callback import Callback
-from tasksapp.delivery.failure import Failure
 from tasksapp.delivery.fair_queue import Caps, FairQueue
 from tasksapp.delivery.outcome_writer import OutcomeWriter
-from tasksapp.delivery.outcomes import CallbackResult, GiveUp, Returned
+from tasksapp.delivery.outcomes import CallbackResult, Failure, GiveUp, Returned
 
 logger = logging.getLogger(__name__)
 

@@ -1,14 +1,41 @@
-"""What can become of a callback: values, not exceptions."""
+"""What can become of a callback, and the kinds of its failure: values, not exceptions.
+
+The words of failures for people, and the kinds that only jobs have, are in ``tasksapp/models/error_class.py``.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from tasksapp.delivery.callback import Callback
-from tasksapp.delivery.failure import Failure
 from tasksapp.delivery.sent_headers import SentHeaders, shown_again
 from tasksapp.delivery.sent_request import SentRequest
+
+
+class Failure(StrEnum):
+    """The kind of a callback's failure."""
+
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    TIMEOUT = "timeout"
+    DNS = "dns"
+    TLS = "tls"
+    RESET = "reset"
+    PROTOCOL = "protocol"
+    ADDRESS = "address"
+    REJECTED = "rejected"
+    ASKED = "asked"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    RETURNED = "returned"
+    SYSTEM = "system"
+    OTHER = "other"
+
+
+def http_failure(status_code: int) -> str:
+    """The kind of failure of an answer with that status: ``http.503``."""
+    return f"http.{status_code}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from tasksapp.delivery.answers import judge
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.client_tls import BadCertificate, context_of
 from tasksapp.delivery.connections import Answer, Connections, ConnectionState, connection_state
-from tasksapp.delivery.failure import Failure
-from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, GiveUp, Response, Retry, Returned
+from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, Failure, GiveUp, Response, Retry, Returned
 from tasksapp.delivery.route import BadHeader, Route, header_lines
 from tasksapp.delivery.sent_headers import SIGNATURE, Head, SentHeaders, own_lines
 

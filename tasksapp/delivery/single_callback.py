@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from delayhub.clock import SystemClock
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.callback import Callback, Target
-from tasksapp.delivery.failure import Failure
-from tasksapp.delivery.outcomes import CallbackResult, Retry, Returned
+from tasksapp.delivery.outcomes import CallbackResult, Failure, Retry, Returned
 
 if TYPE_CHECKING:
     from tasksapp.delivery.dispatcher import Sends

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from tasksapp.biz_types.unreadable import HOLD
 from tasksapp.conf import options
-from tasksapp.delivery.failure import Failure
+from tasksapp.delivery.outcomes import Failure
 from tasksapp.jobs.retry_policy import Exhausted, RetryPolicy, TryAgain
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import Transition

@@ -19,7 +19,7 @@ from tasksapp.biz_types.visible import labelled
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.validation import utc_moment
 from tasksapp.models import Job, Status
-from tasksapp.models.code import is_code
+from tasksapp.models.columns import is_code
 from tasksapp.sql.begins_with import BeginsWith
 
 #: Ids that one filter may name.

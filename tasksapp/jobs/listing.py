@@ -14,10 +14,9 @@ from django.db.models import Q, QuerySet
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Job, Status
-from tasksapp.sql.body_sizes import body_sizes
 from tasksapp.sql.driver.deadline import TookTooLong, within
 from tasksapp.sql.first_jobs import first_jobs, first_of
-from tasksapp.sql.look_in_bodies import BodyLook, beyond, look_in_bodies
+from tasksapp.sql.look_in_bodies import BodyLook, beyond, body_sizes, look_in_bodies
 
 __all__ = ["BodyLook", "JobList", "Page", "Position", "TookTooLong"]
 

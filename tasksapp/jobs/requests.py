@@ -36,7 +36,7 @@ from tasksapp.jobs.validation import (
 )
 from tasksapp.models import LIVE, BizType, Job, NewJob
 from tasksapp.models.api_key import MOVING
-from tasksapp.models.code import is_code
+from tasksapp.models.columns import is_code
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.models.job_keys import IdempotencyKey
 from tasksapp.models.sealed_value import is_sealed, mac_of

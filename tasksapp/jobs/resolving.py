@@ -29,7 +29,7 @@ from tasksapp.jobs.retry_policy import LONGEST_RETRY_AFTER
 from tasksapp.jobs.validation import Body, Key
 from tasksapp.jobs.verbs import follow_on_commit, named
 from tasksapp.models import BizType, Job, Status, Tombstone, Transition, error_class
-from tasksapp.models.code import is_code
+from tasksapp.models.columns import is_code
 from tasksapp.models.job import FOLLOW_UP
 from tasksapp.sql.answers import Answer, lay_answers
 from tasksapp.sql.tombstones import lay_tombstones

@@ -24,7 +24,7 @@ from delayhub.job_fields import JobFields, fields_of
 from tasksapp.conf import options
 from tasksapp.errors import InvalidJob
 from tasksapp.jobs.written_json import WrittenJson
-from tasksapp.models.code import is_code
+from tasksapp.models.columns import is_code
 
 MAX_DEPTH = 32
 MAX_DELAY = timedelta(days=36_525)

@@ -16,9 +16,9 @@ import delayhub
 from delayhub.clock import Clock, SystemClock
 from delayhub.errors import OptionError
 from tasksapp.metrics import catalogue
+from tasksapp.metrics.catalogue import BizTypeSeries
 from tasksapp.metrics.job_numbers import job_numbers
 from tasksapp.metrics.redis_numbers import gate_numbers, lane_numbers, queue_numbers, worker_numbers
-from tasksapp.metrics.series import BizTypeSeries
 from tasksapp.models import Job
 from tasksapp.stats.delivery_health import DeliveryState, delivery_health
 from tasksapp.stats.timer_server import loaders_seen

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tasksapp.access.quotas import uses_of
 from tasksapp.metrics import catalogue
-from tasksapp.metrics.series import OTHERS, BizTypeSeries
+from tasksapp.metrics.catalogue import OTHERS, BizTypeSeries
 from tasksapp.models import Pulse, PulseTotal, Status, Tenant
 from tasksapp.stats.counts import BizTypeCounts, read_counts
 from tasksapp.stats.histogram import AN_OCTAVE, middle_ms

@@ -12,7 +12,7 @@ from django.utils import timezone
 from delayhub.celery_support.backlog import backlogs
 from tasksapp.biz_types.breaker import read_breakers
 from tasksapp.metrics import catalogue
-from tasksapp.metrics.series import OTHERS, BizTypeSeries
+from tasksapp.metrics.catalogue import OTHERS, BizTypeSeries
 from tasksapp.queues.celery_broker import NoBroker, celery_broker
 from tasksapp.queues.heartbeats import read_workers
 from tasksapp.stats.timer_server import look_at_timers

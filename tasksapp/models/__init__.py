@@ -9,13 +9,12 @@ from tasksapp.models.attempt import Attempt
 from tasksapp.models.audit_entry import AuditEntry
 from tasksapp.models.biz_type import UNTIL_RESUMED, BizType
 from tasksapp.models.job import Job
-from tasksapp.models.job_count import DeadCount, JobCount, TenantCount, Upcoming
+from tasksapp.models.job_count import DeadCount, JobCount, Pulse, PulseTotal, TenantCount, Upcoming
 from tasksapp.models.job_keys import IdempotencyKey, OrderedKey, PausedKey, Tombstone
 from tasksapp.models.loader_report import LoaderReport
 from tasksapp.models.missing_follow_up import MissingFollowUp
 from tasksapp.models.new_job import NewJob
 from tasksapp.models.operation import Operation
-from tasksapp.models.pulse import Pulse, PulseTotal
 from tasksapp.models.series import Series
 from tasksapp.models.site_rights import SiteRights
 from tasksapp.models.tenant import DEFAULT_TENANT, Tenant

@@ -14,8 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from delayhub.secrecy import Secrecy
 from tasksapp.conf import DEFAULT_LANE
 from tasksapp.models.authorization import Authorization
-from tasksapp.models.code import CODE
-from tasksapp.models.columns import LastingFlag, RevisedRows, RowRevision, marked, optional_text
+from tasksapp.models.columns import CODE, LastingFlag, RevisedRows, RowRevision, marked, optional_text
 from tasksapp.models.encrypted_text import SealedText
 from tasksapp.models.tenant import DEFAULT_TENANT, of_tenant
 

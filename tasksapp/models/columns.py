@@ -1,14 +1,17 @@
-"""Kinds of columns: those that only an UPDATE of their own changes, whatever is saved, and texts that may be empty."""
+"""Kinds of columns: those that only an UPDATE of their own changes, texts that may be empty, marked ones, and codes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.apps import apps
+from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import BooleanField, CharField, F, Model, PositiveBigIntegerField, QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from delayhub.secrecy import Secrecy
 from tasksapp.models.encrypted_text import SealedText
@@ -112,3 +115,14 @@ def _found() -> Iterator[tuple[str, Secrecy]]:
     for model in apps.get_app_config("tasksapp").get_models(include_auto_created=True):
         yield from marked_columns(model).items()
         yield from ((name, Secrecy.SECRET) for name in sealed_texts(model))
+
+
+_PATTERN = r"\A[a-z0-9][a-z0-9._-]{0,99}\Z"
+_CODE = re.compile(_PATTERN)
+#: What a code is made of.
+CODE = RegexValidator(_PATTERN, _("Use a-z, 0-9, '.', '_' and '-'; begin with a letter or digit."))
+
+
+def is_code(text: str) -> bool:
+    """Whether a biz type or a tenant may have that code."""
+    return _CODE.fullmatch(text) is not None

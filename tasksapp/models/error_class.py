@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tasksapp.delivery.failure import Failure
+from tasksapp.delivery.outcomes import Failure
 
 #: A column keeps so many characters of a key.
 LENGTH = 40

@@ -9,7 +9,7 @@ from django.core.validators import MaxValueValidator
 from django.db import connections, models
 from django.utils.translation import gettext_lazy as _
 
-from tasksapp.models.code import CODE
+from tasksapp.models.columns import CODE
 
 #: The id of the tenant that everything belongs to where no other is named. A migration makes it.
 DEFAULT_TENANT = 1

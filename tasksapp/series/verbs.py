@@ -29,7 +29,7 @@ from tasksapp.jobs.flow_order import place_occurrences, wake_keys
 from tasksapp.jobs.masking import for_audit
 from tasksapp.jobs.own_request_rule import edited_request
 from tasksapp.models import BizType, Job, Series, Status
-from tasksapp.models.code import is_code
+from tasksapp.models.columns import is_code
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.models.sealable import stored
 from tasksapp.series.fields import CONTENT, OF_BIZ_TYPE, RULES, SCHEDULE, check, check_with_biz_type, values_of

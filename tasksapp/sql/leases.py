@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connections, transaction
 from django.db.models import F
 
-from tasksapp.delivery.failure import Failure
+from tasksapp.delivery.outcomes import Failure
 from tasksapp.models import BizType, Job, Transition, error_class
 from tasksapp.sql.expire_jobs import count_dead
 from tasksapp.sql.tombstones import REASON, answered_ids

@@ -1,14 +1,19 @@
-"""Looks for a text in the bodies of jobs, batch by batch in their order, until there is enough or the time is over."""
+"""Looks for a text in the bodies of jobs, batch by batch in their order, until there is enough or the time is over.
+
+And how many bytes bodies have, without reading them.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connections
-from django.db.models import F, Q, QuerySet
+from django.db.models import BinaryField, F, Func, IntegerField, Q, QuerySet, Value
+from django.db.models.functions import Cast, Coalesce, Length
 
 from tasksapp.models import Job
 from tasksapp.models.sealed_value import MARK
@@ -121,3 +126,16 @@ def _look(
     last_id, moment, _, total, encrypted = kept[-1]
     ids = [read_uuid(job_id) for job_id, _, hit, *_ in kept if hit]
     return _Batch(ids, total, (read_moment(moment), read_uuid(last_id)), encrypted)
+
+
+def body_sizes(ids: Sequence[UUID], *, using: str) -> dict[UUID, int]:
+    """By their ids, as the bodies of those jobs are stored; exact bytes count too."""
+    text, raw = F("body"), F("raw")
+    bytes_of: list[Any]
+    if connections[using].vendor == "postgresql":
+        # It knows that without the value itself, which may lie elsewhere, compressed.
+        bytes_of = [Func(each, function="octet_length", output_field=IntegerField()) for each in (text, raw)]
+    else:
+        bytes_of = [Length(Cast(text, BinaryField())), Length(raw)]
+    size = bytes_of[0] + Coalesce(bytes_of[1], Value(0))
+    return dict(Job.objects.using(using).filter(id__in=ids).annotate(size=size).values_list("id", "size"))

@@ -18,7 +18,7 @@ from tests.repository import ROOT
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 #: What blocks for a shell may begin with, and who looks at it beside the tests below.
 ELSEWHERE = {
-    "delayhub": "tests/unit/delayhub/cli/test_commands.py",
+    "delayhub": "tests/unit/delayhub/cli/test_main_commands.py",
     "pip": "tests/house/test_extras.py",
     "make": "tests/house/test_readme.py",
     "export": "the shell",

@@ -27,7 +27,10 @@ TESTED_THROUGH = {
         for module in ("cluster_pool", "refusals")
     },
     **{
-        f"delayhub/{module}.py": ("tests/integration/delayhub/beat/test_scheduler.py", "whole turns of beats show it")
+        f"delayhub/{module}.py": (
+            "tests/integration/delayhub/beat/test_shared_ticks_scheduler.py",
+            "whole turns of beats show it",
+        )
         for module in ("beat/tended_entries", "transport/occurrence")
     },
     "delayhub/transport/unique_publish.py": (
@@ -61,10 +64,6 @@ TESTED_THROUGH = {
     "tasksapp/models/answer_link.py": (
         "tests/integration/tasksapp/jobs/test_answer_links.py",
         "links are made and used there, and their questions encrypted",
-    ),
-    "tasksapp/admin/frame/shown_once.py": (
-        "tests/integration/tasksapp/admin/jobs/test_link_pages.py",
-        "what is ShownOnce is on one page",
     ),
     "tasksapp/models/job_keys.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
     **{
@@ -273,10 +272,6 @@ TESTED_THROUGH = {
     "tasksapp/models/job_count.py": (
         "tests/integration/tasksapp/maintenance/test_counter.py",
         "they do no more than name their rows",
-    ),
-    "tasksapp/models/pulse.py": (
-        "tests/integration/tasksapp/stats/test_pulse_recorder.py",
-        "it does no more than name its row",
     ),
     "tasksapp/stats/written.py": (
         "tests/unit/tasksapp/admin/frame/test_fragments.py",

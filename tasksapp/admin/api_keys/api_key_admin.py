@@ -21,9 +21,9 @@ from tasksapp.admin.api_keys.form import ApiKeyForm
 from tasksapp.admin.api_keys.rotation import Rotation, old_until
 from tasksapp.admin.audit.history import AuditHistory
 from tasksapp.admin.frame.fragments import badge, local_time, number, quiet, time_away
+from tasksapp.admin.frame.masking import ShownOnce
 from tasksapp.admin.frame.possible_rows import LockedRows, has_tenants
 from tasksapp.admin.frame.requests import actor_of
-from tasksapp.admin.frame.shown_once import ShownOnce
 from tasksapp.models import ApiKey, AuditEntry
 from tasksapp.models.api_key import Scope
 

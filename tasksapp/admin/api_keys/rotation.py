@@ -19,9 +19,9 @@ from django.utils.translation import gettext_lazy
 from tasksapp.access.key_verbs import end_previous, rotate
 from tasksapp.admin.frame.fields import overlap_field
 from tasksapp.admin.frame.fragments import local_time
+from tasksapp.admin.frame.masking import ShownOnce
 from tasksapp.admin.frame.own_page import Crumb, OwnPages, at
 from tasksapp.admin.frame.requests import actor_of
-from tasksapp.admin.frame.shown_once import ShownOnce
 from tasksapp.models import ApiKey
 
 #: The button that was pressed.

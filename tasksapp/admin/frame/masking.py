@@ -153,3 +153,12 @@ def dump(raw: bytes) -> str:
         for start in range(0, len(raw), LINE_BYTES)
         for line in [raw[start : start + LINE_BYTES]]
     )
+
+
+class ShownOnce(str):
+    """A text that logs of templates and pages for errors do not hold: they write a value's ``repr``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<shown once>"

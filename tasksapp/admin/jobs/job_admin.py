@@ -34,9 +34,8 @@ from tasksapp.admin.jobs.actions import (
     confirm_page,
 )
 from tasksapp.admin.jobs.editing import JobForm
-from tasksapp.admin.jobs.exporting import exported, formats_for
 from tasksapp.admin.jobs.link_pages import LinkPages, shown_links
-from tasksapp.admin.jobs.listing import list_context
+from tasksapp.admin.jobs.listing import exported, formats_for, list_context
 from tasksapp.admin.jobs.page import VERBS, page_context
 from tasksapp.admin.jobs.search import BadSearch
 from tasksapp.errors import InvalidJob, KeyResolved, OneIsLive, QuotaUsedUp, VersionConflict, WrongState

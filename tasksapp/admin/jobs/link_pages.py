@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from tasksapp import jobs
 from tasksapp.access.permissions import may
 from tasksapp.admin.frame.fragments import address
+from tasksapp.admin.frame.masking import ShownOnce
 from tasksapp.admin.frame.own_page import Crumb, at
 from tasksapp.admin.frame.requests import actor_of
-from tasksapp.admin.frame.shown_once import ShownOnce
 from tasksapp.admin.jobs.resolve_pages import ResolvePages
 from tasksapp.errors import JobError, LinkNotFound
 from tasksapp.models import AnswerLink, Job

@@ -1,21 +1,24 @@
-"""The page that lists jobs: tabs, a search, filters, and what may be done to the jobs."""
+"""The page that lists jobs: tabs, a search, filters, what may be done to the jobs, and their export."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from django.http import HttpRequest
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from tasksapp.access.permissions import may
+from tasksapp.access.permissions import EXPORT, may
 from tasksapp.admin.frame.filter_words import filter_words
 from tasksapp.admin.frame.fragments import address, clock_time, number
 from tasksapp.admin.frame.masking import may_see_bodies
+from tasksapp.admin.frame.requests import actor_of
 from tasksapp.admin.jobs.columns import COLUMNS, Showing, rows_of
 from tasksapp.admin.jobs.search import BadSearch, JobSearch, page_name
 from tasksapp.admin.jobs.tabs import ENDED, SPANS, TABS
 from tasksapp.biz_types.holds import holds
+from tasksapp.jobs.export import FORMATS, Export, streamed
 from tasksapp.jobs.listing import BodyLook, JobList, Page, TookTooLong
 from tasksapp.jobs.verb_words import FOR_GOOD, VERB_WORDS
 from tasksapp.jobs.verbs import Verb
@@ -231,3 +234,26 @@ def _chips(search: JobSearch) -> list[tuple[str, str]]:
     own = {f"{search.tab.span}_from", f"{search.tab.span}_until", "error_class" if search.tab.name == "dead" else ""}
     found = filter_words(search.job_filter)
     return [(words, search.address(**{name: None})) for name, words in found.items() if name not in own]
+
+
+def formats_for(request: HttpRequest) -> list[str]:
+    """The formats in which the person may export jobs; none without the rights to do so and to see bodies."""
+    return [*FORMATS] if request.user.has_perm(EXPORT) and may_see_bodies(request) else []
+
+
+def exported(request: HttpRequest) -> StreamingHttpResponse:
+    """The answer with the jobs that the address asks for. Raises BadRequest, and BadSearch with a sentence."""
+    kind = request.POST.get("format", "")
+    if kind not in FORMATS:
+        raise BadRequest("There is no such format.")
+    biz_types = biz_types_of_list()
+    search = JobSearch.parse(request.GET)
+    check_search(request, search, biz_types)
+    if search.body:
+        raise BadSearch(_("What a search in bodies finds cannot be exported."))
+    asked = {name: values if len(values) > 1 else values[0] for name, values in request.GET.lists() if any(values)}
+    try:
+        export = Export(search.job_list(biz_types, now=timezone.now()), kind, by=actor_of(request), asked=asked)
+    except TookTooLong:
+        raise BadSearch(_("This took too long. Choose a biz type, a tab or a range of time.")) from None
+    return streamed(request, export, kind=kind)

@@ -19,7 +19,7 @@ from tasksapp.errors import InvalidExport, TenantChanged
 from tasksapp.management.arguments import add_key, read_key
 from tasksapp.management.progress import Progress, counted
 from tasksapp.models import Job, Tenant
-from tasksapp.models.code import is_code
+from tasksapp.models.columns import is_code
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.tenant import MOST_LIMIT
 from tasksapp.transfer.departure import Departure

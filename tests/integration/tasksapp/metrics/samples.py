@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tasksapp.metrics.series import BizTypeSeries
+from tasksapp.metrics.catalogue import BizTypeSeries
 
 
 def samples(families: Iterable[Any]) -> dict[tuple[str, ...], float]:

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from tasksapp.delivery.address_guard import AddressRefused
-from tasksapp.delivery.failure import Failure
+from tasksapp.delivery.outcomes import Failure
 from tasksapp.delivery.sender import failure_kind
 
 KEY = Mock(ssl=True, host="receiver.example", port=443)

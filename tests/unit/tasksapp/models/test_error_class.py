@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasksapp.delivery.failure import Failure
+from tasksapp.delivery.outcomes import Failure
 from tasksapp.models import Job
 from tasksapp.models.error_class import ERROR_CLASSES, LENGTH, error_class_label, task_error_class
 

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from tasksapp.admin.frame.shown_once import ShownOnce
+from tasksapp.admin.frame.masking import ShownOnce
 from tasksapp.jobs.answer_links import look_at_link
 from tasksapp.models import AnswerLink, AuditEntry, BizType, Job
 from tests.fixture_types import MakeBizType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasksapp.models.code import is_code
+from tasksapp.models.columns import is_code
 
 
 @pytest.mark.parametrize("text", ["a", "9", "order.close", "a_b-c.9", "a" * 100])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasksapp.models import BizType
-from tasksapp.sql.body_sizes import body_sizes
+from tasksapp.sql.look_in_bodies import body_sizes
 from tests.job_rows import store_job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.database]

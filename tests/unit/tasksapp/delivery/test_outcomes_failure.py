@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasksapp.delivery.failure import Failure, http_failure
+from tasksapp.delivery.outcomes import Failure, http_failure
 from tasksapp.models.error_class import LENGTH
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasksapp.metrics.series import OTHERS, BizTypeSeries
+from tasksapp.metrics.catalogue import OTHERS, BizTypeSeries
 from tasksapp.models import BizType, Tenant
 from tests.fixture_types import MakeBizType
 
