@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -136,6 +137,7 @@ TOKEN = OpenApiParameter(
     OpenApiParameter.PATH,
     description="The token of the claim.",
 )
+_of_claim = partial(endpoint, scope=Scope.JOBS_PULL, parameters=[TOKEN], options=MAY_END)
 
 
 class ClaimViews(ApiViewSet):
@@ -177,50 +179,22 @@ class ClaimViews(ApiViewSet):
                 claims = claim(asked.wait)
         return HttpResponse(claims_json(claims), content_type="application/json")
 
-    @endpoint(
-        "Complete a claim",
-        Scope.JOBS_PULL,
-        post="done",
-        takes=CompleteClaimRequestSerializer,
-        parameters=[TOKEN],
-        options=MAY_END,
-    )
+    @_of_claim("Complete a claim", post="done", takes=CompleteClaimRequestSerializer)
     def done(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The job has succeeded. Sent again with the same token, it answers the same; a claim that was lost is 409."""
         return _shown(_held(request, token).done(**fields))
 
-    @endpoint(
-        "Fail a claim",
-        Scope.JOBS_PULL,
-        post="fail",
-        takes=FailClaimRequestSerializer,
-        parameters=[TOKEN],
-        options=MAY_END,
-    )
+    @_of_claim("Fail a claim", post="fail", takes=FailClaimRequestSerializer)
     def fail(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The attempt failed: the job is tried again by the policy of its biz type, or is dead."""
         return _shown(_held(request, token).fail(**fail_fields(fields)))
 
-    @endpoint(
-        "Extend a claim",
-        Scope.JOBS_PULL,
-        post="extend",
-        takes=ExtendClaimRequestSerializer,
-        parameters=[TOKEN],
-        options=MAY_END,
-    )
+    @_of_claim("Extend a claim", post="extend", takes=ExtendClaimRequestSerializer)
     def extend(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The claim lasts so many seconds from now. Do this while the work goes on; a claim that was lost is 409."""
         return _shown(_held(request, token).extend(**fields))
 
-    @endpoint(
-        "Release a claim",
-        Scope.JOBS_PULL,
-        post="release",
-        takes=ReleaseClaimRequestSerializer,
-        parameters=[TOKEN],
-        options=MAY_END,
-    )
+    @_of_claim("Release a claim", post="release", takes=ReleaseClaimRequestSerializer)
     def release(self, request: Request, token: str, fields: dict[str, Any]) -> Response:
         """The job waits again, and no attempt is used. It is no error where the claim does not hold any more."""
         return _shown(_held(request, token).release(**fields))

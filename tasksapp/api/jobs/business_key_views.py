@@ -19,15 +19,15 @@ from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.served import outside
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.jobs.changing import (
-    CHANGE_PARAMETERS,
     change,
     changeable,
+    changes,
     changing,
     redrive_fields,
 )
 from tasksapp.api.jobs.reading import READ_PARAMETERS, READ_RESPONSES, read_job, shown
 from tasksapp.api.jobs.representation import JobSerializer
-from tasksapp.api.jobs.requests import ChangeJobRequestSerializer, RedriveJobRequestSerializer, VersionRequestSerializer
+from tasksapp.api.jobs.requests import ChangeJobRequestSerializer, RedriveJobRequestSerializer
 from tasksapp.biz_types.visible import biz_type_of, visible_jobs
 from tasksapp.errors import InvalidJob, JobNotFound, SeveralJobs
 from tasksapp.jobs.business_key import last_kept
@@ -56,43 +56,27 @@ class BusinessKeyViews(ApiViewSet):
         found = _named(request, visible_jobs(request.user), code, biz_id)
         return read_job(request, found, missing=f"There is no job of {code} with the biz id {biz_id!r}.")
 
-    @endpoint(
-        "Change a job by business key",
-        Scope.JOBS_WRITE,
-        takes=ChangeJobRequestSerializer,
-        parameters=CHANGE_PARAMETERS,
-    )
+    @changes("Change a job by business key", Scope.JOBS_WRITE, takes=ChangeJobRequestSerializer)
     def partial_update(self, request: Request, code: str, biz_id: str, fields: dict[str, Any]) -> Response:
         """Changes the one live job with that business key."""
         return _apply(change, request, (code, biz_id), fields, to=LIVE)
 
-    @endpoint(
-        "Cancel a job by business key", Scope.JOBS_WRITE, takes=VersionRequestSerializer, parameters=CHANGE_PARAMETERS
-    )
+    @changes("Cancel a job by business key", Scope.JOBS_WRITE)
     def cancel(self, request: Request, code: str, biz_id: str, fields: dict[str, Any]) -> Response:
         """Cancels the one live job with that business key."""
         return _apply(jobs.cancel, request, (code, biz_id), fields, to=LIVE)
 
-    @endpoint(
-        "Run a job now by business key", Scope.JOBS_ACT, takes=VersionRequestSerializer, parameters=CHANGE_PARAMETERS
-    )
+    @changes("Run a job now by business key", Scope.JOBS_ACT)
     def run(self, request: Request, code: str, biz_id: str, fields: dict[str, Any]) -> Response:
         """Makes the one live job with that business key due at once."""
         return _apply(jobs.run_now, request, (code, biz_id), fields, to=LIVE)
 
-    @endpoint(
-        "Redrive a job by business key",
-        Scope.JOBS_ACT,
-        takes=RedriveJobRequestSerializer,
-        parameters=CHANGE_PARAMETERS,
-    )
+    @changes("Redrive a job by business key", Scope.JOBS_ACT, takes=RedriveJobRequestSerializer)
     def redrive(self, request: Request, code: str, biz_id: str, fields: dict[str, Any]) -> Response:
         """Tries the one dead job with that business key again, with a new budget of attempts."""
         return _apply(jobs.redrive, request, (code, biz_id), redrive_fields(fields), to=DEAD)
 
-    @endpoint(
-        "Drop a job by business key", Scope.JOBS_ACT, takes=VersionRequestSerializer, parameters=CHANGE_PARAMETERS
-    )
+    @changes("Drop a job by business key", Scope.JOBS_ACT)
     def drop(self, request: Request, code: str, biz_id: str, fields: dict[str, Any]) -> Response:
         """Drops the one dead job with that business key for good."""
         return _apply(jobs.drop, request, (code, biz_id), fields, to=DEAD)

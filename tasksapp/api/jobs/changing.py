@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -16,26 +17,32 @@ from rest_framework.request import Request
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
 from tasksapp.api.http.conditions import check_match, condition_required, has_condition
+from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.problems import refused
 from tasksapp.api.jobs.exact_body import with_bytes
 from tasksapp.api.jobs.representation import job_etag
+from tasksapp.api.jobs.requests import VersionRequestSerializer
 from tasksapp.biz_types.visible import visible_jobs
 from tasksapp.conf import options
 from tasksapp.errors import JobNotFound
 from tasksapp.models import Job
 
-#: What a change of one job takes beside its address and body, and what its answer has, for OpenAPI.
-CHANGE_PARAMETERS = [
-    OpenApiParameter(
-        "If-Match",
-        OpenApiTypes.STR,
-        OpenApiParameter.HEADER,
-        description="The ETag of the state you saw; in another one nothing is done (412).",
-    ),
-    OpenApiParameter(
-        "ETag", OpenApiTypes.STR, OpenApiParameter.HEADER, response=[200], description="Names the job's new state."
-    ),
-]
+#: What describes a change of one job: what it takes beside its address, and what its answer has.
+changes = partial(
+    endpoint,
+    takes=VersionRequestSerializer,
+    parameters=[
+        OpenApiParameter(
+            "If-Match",
+            OpenApiTypes.STR,
+            OpenApiParameter.HEADER,
+            description="The ETag of the state you saw; in another one nothing is done (412).",
+        ),
+        OpenApiParameter(
+            "ETag", OpenApiTypes.STR, OpenApiParameter.HEADER, response=[200], description="Names the job's new state."
+        ),
+    ],
+)
 
 
 def redrive_fields(fields: dict[str, Any]) -> dict[str, Any]:

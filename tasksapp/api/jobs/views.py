@@ -20,9 +20,9 @@ from tasksapp.api.http.paging import FirstAttemptFirst
 from tasksapp.api.http.parameters import Parameters
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.jobs.changing import (
-    CHANGE_PARAMETERS,
     change,
     changeable,
+    changes,
     changing,
     redrive_fields,
 )
@@ -36,7 +36,6 @@ from tasksapp.api.jobs.requests import (
     ChangeJobRequestSerializer,
     JobRequestSerializer,
     RedriveJobRequestSerializer,
-    VersionRequestSerializer,
 )
 from tasksapp.biz_types.visible import visible_jobs
 from tasksapp.models import Attempt, Job
@@ -164,45 +163,29 @@ class JobViews(ApiViewSet):
 
     # ------------------------------------------------------------ changing
 
-    @endpoint("Change a job", Scope.JOBS_WRITE, takes=ChangeJobRequestSerializer, parameters=CHANGE_PARAMETERS)
+    @changes("Change a job", Scope.JOBS_WRITE, takes=ChangeJobRequestSerializer)
     def partial_update(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Changes a pending job: its time, body, priority or attempts."""
         return _apply(change, request, pk, fields)
 
-    @endpoint(
-        "Cancel a job", Scope.JOBS_WRITE, post="cancel", takes=VersionRequestSerializer, parameters=CHANGE_PARAMETERS
-    )
+    @changes("Cancel a job", Scope.JOBS_WRITE, post="cancel")
     def cancel(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Cancels a pending job: after an answer of 200, nothing is sent."""
         return _apply(jobs.cancel, request, pk, fields)
 
-    @endpoint("Run a job now", Scope.JOBS_ACT, post="run", takes=VersionRequestSerializer, parameters=CHANGE_PARAMETERS)
+    @changes("Run a job now", Scope.JOBS_ACT, post="run")
     def run(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Makes a pending job due at once. If its biz type is paused, the job still waits."""
         return _apply(jobs.run_now, request, pk, fields)
 
-    @endpoint(
-        "Run a job again",
-        Scope.JOBS_ACT,
-        post="run-again",
-        takes=VersionRequestSerializer,
-        status=201,
-        parameters=CHANGE_PARAMETERS,
-    )
+    @changes("Run a job again", Scope.JOBS_ACT, post="run-again", status=201)
     def run_again(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Makes a new job, due at once, with what the job carries. The receiver sees another `webhook-id`."""
         with changing(request, changeable(request), job_id=job_id(pk), version=fields.get("version")):
             made = jobs.run_again(job_id(pk), version=fields.get("version"), by=actor_of(request))
         return shown(made.job, status=201)
 
-    @endpoint(
-        "Make what follows again",
-        Scope.JOBS_ACT,
-        post="follow-up",
-        takes=VersionRequestSerializer,
-        status=201,
-        parameters=CHANGE_PARAMETERS,
-    )
+    @changes("Make what follows again", Scope.JOBS_ACT, post="follow-up", status=201)
     def follow_up(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Makes what was to follow from an ended job and could not be made, as its last error says. Gives that job."""
         with changing(request, changeable(request), job_id=job_id(pk), version=fields.get("version")):
@@ -211,18 +194,12 @@ class JobViews(ApiViewSet):
             )
         return shown(changeable(request).get(id=made), status=201)
 
-    @endpoint(
-        "Redrive a job",
-        Scope.JOBS_ACT,
-        post="redrive",
-        takes=RedriveJobRequestSerializer,
-        parameters=CHANGE_PARAMETERS,
-    )
+    @changes("Redrive a job", Scope.JOBS_ACT, post="redrive", takes=RedriveJobRequestSerializer)
     def redrive(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Tries a dead job again, with a new budget of attempts."""
         return _apply(jobs.redrive, request, pk, redrive_fields(fields))
 
-    @endpoint("Drop a job", Scope.JOBS_ACT, post="drop", takes=VersionRequestSerializer, parameters=CHANGE_PARAMETERS)
+    @changes("Drop a job", Scope.JOBS_ACT, post="drop")
     def drop(self, request: Request, pk: str, fields: dict[str, Any]) -> Response:
         """Drops a dead job for good."""
         return _apply(jobs.drop, request, pk, fields)
