@@ -24,9 +24,9 @@ from tasksapp.operations.feed import (
     why_held,
 )
 from tasksapp.operations.pages import Pages
+from tasksapp.operations.progress import trial_result
 from tasksapp.operations.row import PageSize, ended, saved
 from tasksapp.operations.starter import lost_right
-from tasksapp.operations.trial import trial_result
 from tasksapp.operations.verbs import BACKFILL, source_of
 
 State = Operation.State

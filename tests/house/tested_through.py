@@ -192,10 +192,6 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/operation_runs.py",
         "each test of an operation plans it by this",
     ),
-    "tasksapp/operations/trial.py": (
-        "tests/integration/tasksapp/operations/test_runner_waits.py",
-        "turns show how a trial ends",
-    ),
     "tasksapp/biz_types/editing.py": (
         "tests/integration/tasksapp/api/biz_types/test_changes.py",
         "the views show what editing refuses and stores",
