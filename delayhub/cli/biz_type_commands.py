@@ -21,6 +21,7 @@ from delayhub.cli.times import now, shown
 from delayhub.client import BizType, BizTypeFields, BizTypeImport, CreatedBizType, KeyPairs
 
 COLUMNS = ("code", "name", "target", "#attempts", "guarantee", "state")
+CODE = click.argument("code", type=BIZ_TYPE)
 SETTING = click.option(
     "--set", "settings", multiple=True, metavar="FIELD=VALUE", help="Several times; VALUE is JSON or text."
 )
@@ -37,35 +38,26 @@ def biz_types() -> None:
     """
 
 
-@biz_types.command(name="list")
-@click.pass_obj
+@biz_types.verb(name="list")
 def list_(session: Session) -> None:
     """List biz types, by code."""
     session.out.several(session.api.biz_types.list(), COLUMNS, _row, none="There is no biz type.")
 
 
-@biz_types.command()
-@click.argument("code", type=BIZ_TYPE)
-@click.pass_obj
+@biz_types.verb(CODE)
 def show(session: Session, code: str) -> None:
     """Show a biz type."""
     _show(session, session.api.biz_types.read(code))
 
 
-@biz_types.command()
-@click.argument("code")
-@SETTING
-@click.pass_obj
+@biz_types.verb(click.argument("code"), SETTING)
 def create(session: Session, code: str, settings: tuple[str, ...]) -> None:
     """Make a biz type. The secret that its callbacks are signed with is shown this once."""
     made = session.api.biz_types.create(code, **_fields(settings))
     _show(session, made)
 
 
-@biz_types.command()
-@click.argument("code", type=BIZ_TYPE)
-@SETTING
-@click.pass_obj
+@biz_types.verb(CODE, SETTING)
 def change(session: Session, code: str, settings: tuple[str, ...]) -> None:
     """Change fields of a biz type; workers use them within a second."""
     given = _fields(settings)
@@ -74,21 +66,14 @@ def change(session: Session, code: str, settings: tuple[str, ...]) -> None:
     _show(session, session.api.biz_types.change(code, **given))
 
 
-@biz_types.command()
-@click.argument("code", type=BIZ_TYPE)
-@click.argument("new_code")
-@YES
-@click.pass_obj
+@biz_types.verb(CODE, click.argument("new_code"), YES)
 def rename(session: Session, code: str, new_code: str, yes: bool) -> None:
     """Give a biz type another code. Callers have to use that one from then on."""
     session.confirm(f"Rename {code} to {new_code}?", yes=yes)
     _show(session, session.api.biz_types.change(code, new_code=new_code))
 
 
-@biz_types.command()
-@click.argument("code", type=BIZ_TYPE)
-@YES
-@click.pass_obj
+@biz_types.verb(CODE, YES)
 def delete(session: Session, code: str, yes: bool) -> None:
     """Delete a biz type that has no jobs."""
     session.confirm(f"Delete {code}?", yes=yes)
@@ -96,30 +81,24 @@ def delete(session: Session, code: str, yes: bool) -> None:
     session.out.note(f"{code} is deleted.")
 
 
-@biz_types.command()
-@click.argument("code", type=BIZ_TYPE)
-@WHY_PAUSED
-@UNTIL
-@click.pass_obj
+@biz_types.verb(CODE, WHY_PAUSED, UNTIL)
 def pause(session: Session, code: str, reason: str, until: datetime | None) -> None:
     """Hold the jobs of a biz type. New ones are still taken, and wait."""
     _show(session, session.api.biz_types.pause(code, reason=reason, until=until))
 
 
-@biz_types.command()
-@click.argument("code", type=BIZ_TYPE)
-@REASON
-@click.pass_obj
+@biz_types.verb(CODE, REASON)
 def resume(session: Session, code: str, reason: str) -> None:
     """Let the jobs of a biz type run again, slowly at first."""
     _show(session, session.api.biz_types.resume(code, reason=reason or None))
 
 
-@biz_types.command(name="rotate-secret")
-@click.argument("code", type=BIZ_TYPE)
-@click.option("--overlap", type=DURATION, help="How long callbacks have both signatures.")
-@YES
-@click.pass_obj
+@biz_types.verb(
+    CODE,
+    click.option("--overlap", type=DURATION, help="How long callbacks have both signatures."),
+    YES,
+    name="rotate-secret",
+)
 def rotate_secret(session: Session, code: str, overlap: timedelta | None, yes: bool) -> None:
     """Sign callbacks with a new secret, which is shown this once."""
     session.confirm(f"Make a new signing secret for {code}?", yes=yes)
@@ -128,10 +107,9 @@ def rotate_secret(session: Session, code: str, overlap: timedelta | None, yes: b
     session.out.one(made, rows)
 
 
-@biz_types.command()
-@click.argument("code", type=BIZ_TYPE)
-@click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input.")
-@click.pass_obj
+@biz_types.verb(
+    CODE, click.option("--body", type=BODY, help="JSON for the receiver; @FILE reads a file, - the standard input.")
+)
 def test(session: Session, code: str, body: Any) -> ExitCode:
     """Send one callback to the receiver now, and show its answer. It makes no job.
 
@@ -153,18 +131,18 @@ def test(session: Session, code: str, body: Any) -> ExitCode:
     return ExitCode.OK if done.verdict == "succeeds" else ExitCode.ENDED_BADLY
 
 
-@biz_types.command()
-@click.pass_obj
+@biz_types.verb()
 def export(session: Session) -> None:
     """Write all biz types as one JSON document, without pauses and secrets."""
     session.out.json(session.api.biz_types.export())
 
 
-@biz_types.command(name="import")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Show the differences, and change nothing.")
-@YES
-@click.pass_obj
+@biz_types.verb(
+    click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)),
+    click.option("--dry-run", is_flag=True, help="Show the differences, and change nothing."),
+    YES,
+    name="import",
+)
 def import_(session: Session, file: Path, dry_run: bool, yes: bool) -> None:
     """Make what is missing and change what differs, by a document of `export`. Others stay as they are."""
     try:
@@ -187,44 +165,37 @@ def import_(session: Session, file: Path, dry_run: bool, yes: bool) -> None:
         session.out.note("Done.")
 
 
-@biz_types.group(name="key-pairs", cls=SiteGroup)
+@click.group(name="key-pairs", cls=SiteGroup)
 def key_pairs() -> None:
     """Keys by which callbacks are signed (v1a) beside the signing secret: receivers check with the public half."""
 
 
-@key_pairs.command(name="list")
-@click.argument("code", type=BIZ_TYPE)
-@click.pass_obj
+biz_types.add_command(key_pairs)
+
+
+@key_pairs.verb(CODE, name="list")
 def list_key_pairs(session: Session, code: str) -> None:
     """List the public keys by which a receiver checks callbacks."""
     _show_key_pairs(session, session.api.biz_types.key_pairs(code))
 
 
-@key_pairs.command()
-@click.argument("code", type=BIZ_TYPE)
-@click.option("--overlap", type=DURATION, help="How long callbacks have both keys' signatures.")
-@YES
-@click.pass_obj
+@key_pairs.verb(
+    CODE, click.option("--overlap", type=DURATION, help="How long callbacks have both keys' signatures."), YES
+)
 def make(session: Session, code: str, overlap: timedelta | None, yes: bool) -> None:
     """Sign callbacks by a new key, too. Its private half stays on the site."""
     session.confirm(f"Make a new key pair for {code}?", yes=yes)
     _show_key_pairs(session, session.api.biz_types.make_key_pair(code, overlap=overlap))
 
 
-@key_pairs.command(name="end-rotation")
-@click.argument("code", type=BIZ_TYPE)
-@YES
-@click.pass_obj
+@key_pairs.verb(CODE, YES, name="end-rotation")
 def end_rotation(session: Session, code: str, yes: bool) -> None:
     """Sign callbacks by the present key only, from now on."""
     session.confirm(f"End the previous key of {code}?", yes=yes)
     _show_key_pairs(session, session.api.biz_types.end_key_rotation(code))
 
 
-@key_pairs.command()
-@click.argument("code", type=BIZ_TYPE)
-@YES
-@click.pass_obj
+@key_pairs.verb(CODE, YES)
 def retire(session: Session, code: str, yes: bool) -> None:
     """Sign callbacks by no key any more; the signing secret goes on."""
     session.confirm(f"Retire the keys of {code}? Receivers that check them refuse its callbacks.", yes=yes)

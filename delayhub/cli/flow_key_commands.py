@@ -10,10 +10,11 @@ import click
 
 from delayhub.cli.output import coloured
 from delayhub.cli.session import Session
-from delayhub.cli.site_options import BIZ_TYPE, REASON, UNTIL, WHY_PAUSED, SiteGroup
+from delayhub.cli.site_options import A_BIZ_TYPE, REASON, UNTIL, WHY_PAUSED, SiteGroup
 from delayhub.cli.times import now, shown
 from delayhub.client import FlowKey, PausedFlowKey
 
+A_FLOW_KEY = click.argument("flow_key")
 COLUMNS = ("flow key", "#waiting", "#due", "#in flight", "state")
 
 
@@ -22,10 +23,11 @@ def flow_keys() -> None:
     """The flow keys of a biz type: whose jobs wait, and which are paused."""
 
 
-@flow_keys.command(name="list")
-@click.argument("biz_type", type=BIZ_TYPE)
-@click.option("--flow-key", help="Only this one; without it, those with most jobs that wait.")
-@click.pass_obj
+@flow_keys.verb(
+    A_BIZ_TYPE,
+    click.option("--flow-key", help="Only this one; without it, those with most jobs that wait."),
+    name="list",
+)
 def list_(session: Session, biz_type: str, flow_key: str | None) -> None:
     """List the flow keys of BIZ_TYPE that have most jobs."""
     found = session.api.biz_types.flow_keys(biz_type, flow_key=flow_key)
@@ -41,22 +43,13 @@ def list_(session: Session, biz_type: str, flow_key: str | None) -> None:
         session.out.note(f"Blocked: {', '.join(found.blocked)}")
 
 
-@flow_keys.command()
-@click.argument("biz_type", type=BIZ_TYPE)
-@click.argument("flow_key")
-@WHY_PAUSED
-@UNTIL
-@click.pass_obj
+@flow_keys.verb(A_BIZ_TYPE, A_FLOW_KEY, WHY_PAUSED, UNTIL)
 def pause(session: Session, biz_type: str, flow_key: str, reason: str, until: datetime | None) -> None:
     """Hold the jobs of one flow key; those of others go on."""
     _changed(session, session.api.biz_types.pause_flow_key(biz_type, flow_key, reason=reason, until=until))
 
 
-@flow_keys.command()
-@click.argument("biz_type", type=BIZ_TYPE)
-@click.argument("flow_key")
-@REASON
-@click.pass_obj
+@flow_keys.verb(A_BIZ_TYPE, A_FLOW_KEY, REASON)
 def resume(session: Session, biz_type: str, flow_key: str, reason: str) -> None:
     """Let the jobs of a flow key run again."""
     _changed(session, session.api.biz_types.resume_flow_key(biz_type, flow_key, reason=reason or None))

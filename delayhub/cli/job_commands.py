@@ -17,6 +17,7 @@ from delayhub.cli.job_input import BODY, field_options, with_exact_bytes
 from delayhub.cli.job_links import links, make_link, withdraw_link
 from delayhub.cli.session import Session
 from delayhub.cli.site_options import (
+    A_BIZ_TYPE,
     BIZ_TYPE,
     DURATION,
     JOB,
@@ -33,6 +34,7 @@ from delayhub.client import ExportFormat, Job, JobChange, JobFields, JobKey, Job
 
 STATUSES = click.Choice(get_args(JobStatus))
 COMMANDLINE = ParameterSource.COMMANDLINE
+A_JOB = click.argument("job", type=JOB)
 BIZ_ID = click.option("--biz-id", required=True, help="The business key, such as an order number.")
 VERSION = click.option("--version", type=int, help="Only if the job still has this version.")
 IN_ANY_STATUS = click.option("--status", type=STATUSES, multiple=True, help="May be given several times.")
@@ -57,10 +59,7 @@ for command in (import_jobs, make_link, links, withdraw_link):
     jobs.add_command(command)
 
 
-@jobs.command()
-@click.argument("biz_type", type=BIZ_TYPE)
-@field_options(JobFields)
-@click.pass_obj
+@jobs.verb(A_BIZ_TYPE, field_options(JobFields))
 def create(session: Session, /, biz_type: str, **fields: Any) -> None:
     """Create a job of BIZ_TYPE. With neither --delay nor --due-at it is due at once."""
     if fields["delay"] is not None and fields["due_at"] is not None:
@@ -72,13 +71,14 @@ def create(session: Session, /, biz_type: str, **fields: Any) -> None:
     session.out.one(made, job_details(made))
 
 
-@jobs.command(name="list")
-@IN_ANY_STATUS
-@job_filters
-@click.option("--body", help="A text that the body holds; needs --biz-type.")
-@made_and_changed
-@limit_option(50)
-@click.pass_obj
+@jobs.verb(
+    IN_ANY_STATUS,
+    job_filters,
+    click.option("--body", help="A text that the body holds; needs --biz-type."),
+    made_and_changed,
+    limit_option(50),
+    name="list",
+)
 def list_(session: Session, /, status: tuple[str, ...], limit: int, **filters: Any) -> None:
     """List jobs, the newest first."""
     wanted = cast("tuple[JobStatus, ...]", status)
@@ -86,15 +86,15 @@ def list_(session: Session, /, status: tuple[str, ...], limit: int, **filters: A
     session.out.several(found, JOB_COLUMNS, job_row, most=limit, none="No job matches.")
 
 
-@jobs.command()
-@click.option("--format", "kind", type=click.Choice(get_args(ExportFormat)), default="ndjson", show_default=True)
-@click.option(
-    "--output", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-", show_default=True
+@jobs.verb(
+    click.option("--format", "kind", type=click.Choice(get_args(ExportFormat)), default="ndjson", show_default=True),
+    click.option(
+        "--output", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-", show_default=True
+    ),
+    IN_ANY_STATUS,
+    job_filters,
+    made_and_changed,
 )
-@IN_ANY_STATUS
-@job_filters
-@made_and_changed
-@click.pass_obj
 def export(session: Session, /, kind: ExportFormat, output: Path, status: tuple[str, ...], **filters: Any) -> None:
     """Write all jobs that match into a file, with their bodies. It takes a key with the scope jobs:export.
 
@@ -113,10 +113,7 @@ def export(session: Session, /, kind: ExportFormat, output: Path, status: tuple[
     session.out.note(f"Written: {output}.")
 
 
-@jobs.command()
-@click.argument("job", type=JOB)
-@click.option("--attempts", is_flag=True, help="Its attempts, too.")
-@click.pass_obj
+@jobs.verb(A_JOB, click.option("--attempts", is_flag=True, help="Its attempts, too."))
 def show(session: Session, job: JobKey, attempts: bool) -> None:
     """Show a job; of several with that business key, the newest."""
     found = session.api.jobs.read(job)
@@ -131,10 +128,9 @@ def show(session: Session, job: JobKey, attempts: bool) -> None:
         session.out.several(made, ATTEMPT_COLUMNS, attempt_row, none="No attempt has been made.")
 
 
-@jobs.command()
-@click.argument("job", type=JOB)
-@click.option("--timeout", type=DURATION, help="How long to wait at most; without it, until it has ended.")
-@click.pass_obj
+@jobs.verb(
+    A_JOB, click.option("--timeout", type=DURATION, help="How long to wait at most; without it, until it has ended.")
+)
 def wait(session: Session, job: JobKey, timeout: timedelta | None) -> ExitCode:
     """Wait until a job has ended, and show it.
 
@@ -148,7 +144,7 @@ def wait(session: Session, job: JobKey, timeout: timedelta | None) -> ExitCode:
 
 
 @jobs.command()
-@click.argument("job", type=JOB)
+@A_JOB
 @field_options(JobChange)
 @VERSION
 @click.pass_context
@@ -163,62 +159,45 @@ def change(ctx: click.Context, /, *, job: JobKey, version: int | None, **fields:
     _changed(session, session.api.jobs.change(job, version=version, **cast("JobChange", given)), "Changed")
 
 
-@jobs.command()
-@click.argument("job", type=JOB)
-@VERSION
-@YES
-@click.pass_obj
+@jobs.verb(A_JOB, VERSION, YES)
 def cancel(session: Session, job: JobKey, version: int | None, yes: bool) -> None:
     """Cancel a pending job: once this has ended well, nothing is sent."""
     version = _asked(session, job, "Cancel", version=version, yes=yes)
     _changed(session, session.api.jobs.cancel(job, version=version), "Cancelled")
 
 
-@jobs.command()
-@click.argument("job", type=JOB)
-@VERSION
-@click.pass_obj
+@jobs.verb(A_JOB, VERSION)
 def run(session: Session, job: JobKey, version: int | None) -> None:
     """Make a pending job due at once."""
     _changed(session, session.api.jobs.run_now(job, version=version), "Due now")
 
 
-@jobs.command()
-@click.argument("job", type=JOB)
-@VERSION
-@click.option("--lift", is_flag=True, help="Take back the resolve of its business key.")
-@click.pass_obj
+@jobs.verb(A_JOB, VERSION, click.option("--lift", is_flag=True, help="Take back the resolve of its business key."))
 def redrive(session: Session, job: JobKey, version: int | None, lift: bool) -> None:
     """Try a dead job again, with a new budget of attempts."""
     _changed(session, session.api.jobs.redrive(job, version=version, lift=lift or None), "Redriven")
 
 
-@jobs.command(name="run-again")
-@click.argument("job_id")
-@VERSION
-@click.pass_obj
+@jobs.verb(click.argument("job_id"), VERSION, name="run-again")
 def run_again(session: Session, job_id: str, version: int | None) -> None:
     """Make a new job with what one carries that has succeeded."""
     _changed(session, session.api.jobs.run_again(job_id, version=version), "Created")
 
 
-@jobs.command(name="follow-up")
-@click.argument("job_id")
-@VERSION
-@click.pass_obj
+@jobs.verb(click.argument("job_id"), VERSION, name="follow-up")
 def follow_up(session: Session, job_id: str, version: int | None) -> None:
     """Make what was to follow from an ended job and could not be made: its last error says so."""
     _changed(session, session.api.jobs.follow_up(job_id, version=version), "Created")
 
 
-@jobs.command()
-@click.argument("biz_types", type=BIZ_TYPE, nargs=-1, required=True)
-@BIZ_ID
-@click.option("--outcome", default="", help="The answer, for jobs that wait for one, such as approved.")
-@click.option("--body", type=BODY, help="What else it says, as JSON. @FILE reads a file, - the standard input.")
-@click.option("--reason", default="", help="Why, for the audit.")
-@YES
-@click.pass_obj
+@jobs.verb(
+    click.argument("biz_types", type=BIZ_TYPE, nargs=-1, required=True),
+    BIZ_ID,
+    click.option("--outcome", default="", help="The answer, for jobs that wait for one, such as approved."),
+    click.option("--body", type=BODY, help="What else it says, as JSON. @FILE reads a file, - the standard input."),
+    click.option("--reason", default="", help="Why, for the audit."),
+    YES,
+)
 def resolve(
     session: Session, /, *, biz_types: tuple[str, ...], biz_id: str, outcome: str, body: Any, reason: str, yes: bool
 ) -> None:
@@ -236,21 +215,14 @@ def resolve(
     session.out.one(done, rows)
 
 
-@jobs.command()
-@click.argument("biz_types", type=BIZ_TYPE, nargs=-1, required=True)
-@BIZ_ID
-@click.pass_obj
+@jobs.verb(click.argument("biz_types", type=BIZ_TYPE, nargs=-1, required=True), BIZ_ID)
 def lift(session: Session, biz_types: tuple[str, ...], biz_id: str) -> None:
     """Take the resolve of a business key back, so that its new jobs fire."""
     lifted = session.api.jobs.lift(biz_types, biz_id)
     session.out.one({"lifted": lifted}, [("Biz types in which it was resolved", lifted)])
 
 
-@jobs.command()
-@click.argument("job", type=JOB)
-@VERSION
-@YES
-@click.pass_obj
+@jobs.verb(A_JOB, VERSION, YES)
 def drop(session: Session, job: JobKey, version: int | None, yes: bool) -> None:
     """Drop a dead job for good."""
     version = _asked(session, job, "Drop", version=version, yes=yes)

@@ -15,6 +15,7 @@ from delayhub.cli.times import relative, shown
 from delayhub.client import ApiKey, ApiKeyFields, NewApiKey, Scope
 
 COLUMNS = ("#id", "name", "owner", "begins", "scopes", "biz types", "state", "last used")
+KEY = click.argument("key", type=int)
 SCOPES = click.option("--scope", "scopes", type=click.Choice(get_args(Scope)), multiple=True, help="Several times.")
 BIZ_TYPES = click.option("--biz-type", "biz_types", type=BIZ_TYPE, multiple=True, help="Only these; several times.")
 ONCE = "This is the key. It is shown this once; keep it where other secrets are."
@@ -25,17 +26,17 @@ def keys() -> None:
     """API keys: issue, limit, rotate and revoke them. All but `own` takes a key with the scope `keys`."""
 
 
-@keys.command(name="list")
-@click.option("--name", help="The key of that name.")
-@click.option("--enabled/--disabled", default=None, help="Only such.")
-@click.pass_obj
+@keys.verb(
+    click.option("--name", help="The key of that name."),
+    click.option("--enabled/--disabled", default=None, help="Only such."),
+    name="list",
+)
 def list_(session: Session, /, name: str | None, enabled: bool | None) -> None:
     """List the keys, the newest first."""
     session.out.several(session.api.keys.list(name=name, enabled=enabled), COLUMNS, _row, none="No key matches.")
 
 
-@keys.command()
-@click.pass_obj
+@keys.verb()
 def own(session: Session) -> None:
     """Show what the key in use may do."""
     found = session.api.keys.own()
@@ -43,21 +44,19 @@ def own(session: Session) -> None:
     session.out.one(found, [("name", found.name), ("scopes", ", ".join(found.scopes)), ("biz types", biz_types)])
 
 
-@keys.command()
-@click.argument("key", type=int)
-@click.pass_obj
+@keys.verb(KEY)
 def show(session: Session, key: int) -> None:
     """Show who has a key, and what it may do."""
     _show(session, session.api.keys.read(key))
 
 
-@keys.command()
-@click.argument("name")
-@SCOPES
-@BIZ_TYPES
-@click.option("--owner", help="Who answers for its use.")
-@click.option("--expires", type=MOMENT, help="When it ends: a time, or +90d.")
-@click.pass_obj
+@keys.verb(
+    click.argument("name"),
+    SCOPES,
+    BIZ_TYPES,
+    click.option("--owner", help="Who answers for its use."),
+    click.option("--expires", type=MOMENT, help="When it ends: a time, or +90d."),
+)
 def create(
     session: Session,
     /,
@@ -77,17 +76,17 @@ def create(
     _show_new(session, made)
 
 
-@keys.command()
-@click.argument("key", type=int)
-@click.option("--name", help="Its new name.")
-@click.option("--owner", help="Who answers for its use.")
-@SCOPES
-@BIZ_TYPES
-@click.option("--all-biz-types", is_flag=True, help="All biz types of its tenant.")
-@click.option("--expires", type=MOMENT, help="When it ends: a time, or +90d.")
-@click.option("--never-expires", is_flag=True)
-@click.option("--enable/--disable", "enabled", default=None)
-@click.pass_obj
+@keys.verb(
+    KEY,
+    click.option("--name", help="Its new name."),
+    click.option("--owner", help="Who answers for its use."),
+    SCOPES,
+    BIZ_TYPES,
+    click.option("--all-biz-types", is_flag=True, help="All biz types of its tenant."),
+    click.option("--expires", type=MOMENT, help="When it ends: a time, or +90d."),
+    click.option("--never-expires", is_flag=True),
+    click.option("--enable/--disable", "enabled", default=None),
+)
 def change(session: Session, /, key: int, **given: Any) -> None:
     """Change what is given of a key; it holds from the key's next call on."""
     fields = {name: given[name] for name in ("name", "owner", "enabled") if given[name] is not None}
@@ -101,11 +100,9 @@ def change(session: Session, /, key: int, **given: Any) -> None:
     _show(session, session.api.keys.change(key, **cast("ApiKeyFields", fields)))
 
 
-@keys.command()
-@click.argument("key", type=int)
-@click.option("--overlap", type=DURATION, help="How long the key so far stays valid beside the new one.")
-@YES
-@click.pass_obj
+@keys.verb(
+    KEY, click.option("--overlap", type=DURATION, help="How long the key so far stays valid beside the new one."), YES
+)
 def rotate(session: Session, key: int, overlap: timedelta | None, yes: bool) -> None:
     """Replace a key by a new one, which is shown this once."""
     if overlap is None:
@@ -113,10 +110,7 @@ def rotate(session: Session, key: int, overlap: timedelta | None, yes: bool) -> 
     _show_new(session, session.api.keys.rotate(key, overlap=overlap))
 
 
-@keys.command()
-@click.argument("key", type=int)
-@YES
-@click.pass_obj
+@keys.verb(KEY, YES)
 def revoke(session: Session, key: int, yes: bool) -> None:
     """Delete a key; its next call is refused."""
     if not yes:

@@ -30,6 +30,7 @@ from delayhub.client import JobFilter, JobStatus, Operation, OperationState, Ope
 
 COLUMNS = ("#id", "verb", "jobs", "state", "#done", "#of", "began", "by")
 VERB = click.Choice(get_args(OperationVerb))
+OPERATION = click.argument("operation", type=int)
 STATE = click.Choice(get_args(OperationState))
 #: How long a site's workers may take to count the jobs of an operation.
 COUNTING_SECONDS = 120.0
@@ -64,23 +65,20 @@ def operations() -> None:
     """
 
 
-@operations.command()
-@click.argument("verb", type=VERB)
-@what
-@click.pass_obj
+@operations.verb(click.argument("verb", type=VERB), what)
 def plan(session: Session, /, verb: OperationVerb, due_at: datetime | None, reason: str, **jobs: Any) -> None:
     """Count the jobs that VERB is meant for. Nothing changes before `start`."""
     _show(session, _plan(session, verb, _filter(jobs), due_at=due_at, reason=reason))
 
 
-@operations.command()
-@click.argument("verb", type=VERB)
-@what
-@speed
-@click.option("--at-most", type=click.IntRange(0), help="Do nothing if more jobs match.")
-@click.option("--no-wait", is_flag=True, help="Do not wait for its end.")
-@YES
-@click.pass_obj
+@operations.verb(
+    click.argument("verb", type=VERB),
+    what,
+    speed,
+    click.option("--at-most", type=click.IntRange(0), help="Do nothing if more jobs match."),
+    click.option("--no-wait", is_flag=True, help="Do not wait for its end."),
+    YES,
+)
 def run(
     session: Session,
     /,
@@ -99,11 +97,7 @@ def run(
     return carried_out(session, planned, at_most=at_most, no_wait=no_wait, yes=yes, pace=pace)
 
 
-@operations.command()
-@click.argument("operation", type=int)
-@speed
-@YES
-@click.pass_obj
+@operations.verb(OPERATION, speed, YES)
 def start(session: Session, /, operation: int, yes: bool, **pace: Any) -> None:
     """Start an operation that is planned."""
     planned = session.api.operations.read(operation)
@@ -111,10 +105,7 @@ def start(session: Session, /, operation: int, yes: bool, **pace: Any) -> None:
     _show(session, _start(session, planned, **pace))
 
 
-@operations.command()
-@click.argument("operation", type=int)
-@click.option("--timeout", type=DURATION, help="How long to wait at most.")
-@click.pass_obj
+@operations.verb(OPERATION, click.option("--timeout", type=DURATION, help="How long to wait at most."))
 def wait(session: Session, operation: int, timeout: timedelta | None) -> ExitCode:
     """Follow an operation until it has ended.
 
@@ -123,20 +114,19 @@ def wait(session: Session, operation: int, timeout: timedelta | None) -> ExitCod
     return _follow(session, operation, timeout=timeout)
 
 
-@operations.command()
-@click.argument("operation", type=int)
-@click.pass_obj
+@operations.verb(OPERATION)
 def show(session: Session, operation: int) -> None:
     """Show an operation, and how far it has come."""
     _show(session, session.api.operations.read(operation))
 
 
-@operations.command(name="list")
-@click.option("--state", type=STATE, multiple=True, help="May be given several times.")
-@click.option("--verb", type=VERB)
-@click.option("--biz-type", type=BIZ_TYPE)
-@limit_option(20)
-@click.pass_obj
+@operations.verb(
+    click.option("--state", type=STATE, multiple=True, help="May be given several times."),
+    click.option("--verb", type=VERB),
+    click.option("--biz-type", type=BIZ_TYPE),
+    limit_option(20),
+    name="list",
+)
 def list_(session: Session, /, state: tuple[str, ...], limit: int, **given: Any) -> None:
     """List operations, the newest first."""
     states = cast("Sequence[OperationState]", state)
@@ -144,19 +134,13 @@ def list_(session: Session, /, state: tuple[str, ...], limit: int, **given: Any)
     session.out.several(found, COLUMNS, _row, most=limit, none="No operation matches.")
 
 
-@operations.command()
-@click.argument("operation", type=int)
-@REASON
-@click.pass_obj
+@operations.verb(OPERATION, REASON)
 def stop(session: Session, operation: int, reason: str) -> None:
     """Stop an operation. Jobs that it changed already stay changed."""
     _show(session, session.api.operations.stop(operation, reason=reason))
 
 
-@operations.command()
-@click.argument("operation", type=int)
-@click.option("--reason", default="", help="Why; without one, that of the operation.")
-@click.pass_obj
+@operations.verb(OPERATION, click.option("--reason", default="", help="Why; without one, that of the operation."))
 def rest(session: Session, operation: int, reason: str) -> None:
     """Plan what is left of an operation that stopped or failed.
 
@@ -166,10 +150,7 @@ def rest(session: Session, operation: int, reason: str) -> None:
     _show(session, counted(session, session.api.operations.rest(operation, reason=reason)))
 
 
-@operations.command()
-@click.argument("operation", type=int)
-@click.argument("rate", type=click.FloatRange(0, min_open=True), required=False)
-@click.pass_obj
+@operations.verb(OPERATION, click.argument("rate", type=click.FloatRange(0, min_open=True), required=False))
 def pace(session: Session, operation: int, rate: float | None) -> None:
     """Give a running operation another pace: RATE jobs a second; without it, as fast as possible."""
     _show(session, session.api.operations.pace(operation, rate_per_second=rate))

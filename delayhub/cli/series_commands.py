@@ -16,6 +16,7 @@ from delayhub.cli.operation_commands import carried_out, counted, speed
 from delayhub.cli.output import coloured
 from delayhub.cli.session import Session
 from delayhub.cli.site_options import (
+    A_BIZ_TYPE,
     BIZ_TYPE,
     DURATION,
     MOMENT,
@@ -96,6 +97,7 @@ def fields_of(given: dict[str, Any]) -> dict[str, Any]:
 
 
 COLUMNS = ("#id", "biz type", "name", "when", "next", "state", "#made")
+A_SERIES = click.argument("name", metavar="SERIES", type=SERIES)
 VERSION = click.option("--version", type=int, help="The version you saw; if it has another, nothing is changed.")
 
 
@@ -112,53 +114,40 @@ def series() -> None:
     """
 
 
-@series.command(name="list")
-@click.option("--biz-type", type=BIZ_TYPE)
-@click.option("--paused/--not-paused", default=None, help="Only such.")
-@limit_option(50)
-@click.pass_obj
+@series.verb(
+    click.option("--biz-type", type=BIZ_TYPE),
+    click.option("--paused/--not-paused", default=None, help="Only such."),
+    limit_option(50),
+    name="list",
+)
 def list_(session: Session, /, biz_type: str | None, paused: bool | None, limit: int) -> None:
     """List series, the newest first."""
     found = session.api.series.list(biz_type=biz_type, paused=paused, page_size=page_size(limit))
     session.out.several(found, COLUMNS, _row, most=limit, none="No series matches.")
 
 
-@series.command()
-@click.argument("name", metavar="SERIES", type=SERIES)
-@click.pass_obj
+@series.verb(A_SERIES)
 def show(session: Session, name: Name) -> None:
     """Show a series."""
     _show(session, session.api.series.read(number_of(session, name)))
 
 
-@series.command()
-@schedule
-@click.option("--most", type=click.IntRange(1, 100), default=10, show_default=True, help="How many.")
-@click.pass_obj
+@series.verb(
+    schedule, click.option("--most", type=click.IntRange(1, 100), default=10, show_default=True, help="How many.")
+)
 def preview(session: Session, /, most: int, **given: Any) -> None:
     """Show what a schedule means, and its next times. Nothing is stored."""
     found = session.api.series.preview(most=most, **cast("ScheduleFields", fields_of(given)))
     session.out.one(found, [("", found.words), *(("", shown(at)) for at in found.occurrences)])
 
 
-@series.command()
-@click.argument("biz_type", type=BIZ_TYPE)
-@click.argument("name")
-@schedule
-@content
-@click.pass_obj
+@series.verb(A_BIZ_TYPE, click.argument("name"), schedule, content)
 def create(session: Session, /, biz_type: str, name: str, **given: Any) -> None:
     """Make a series NAME of BIZ_TYPE. It takes one of --cron, --every and --at."""
     _show(session, session.api.series.create(biz_type, name=name, **cast("Any", fields_of(given))))
 
 
-@series.command()
-@click.argument("name", metavar="SERIES", type=SERIES)
-@click.option("--name", "new_name", help="Its new name.")
-@schedule
-@content
-@VERSION
-@click.pass_obj
+@series.verb(A_SERIES, click.option("--name", "new_name", help="Its new name."), schedule, content, VERSION)
 def change(session: Session, /, name: Name, new_name: str | None, version: int | None, **given: Any) -> None:
     """Change what is given of a series. Jobs to come that no worker has taken follow."""
     fields = fields_of(given) | ({"name": new_name} if new_name else {})
@@ -168,44 +157,37 @@ def change(session: Session, /, name: Name, new_name: str | None, version: int |
     _show(session, changed)
 
 
-@series.command()
-@click.argument("name", metavar="SERIES", type=SERIES)
-@REASON
-@click.pass_obj
+@series.verb(A_SERIES, REASON)
 def pause(session: Session, name: Name, reason: str) -> None:
     """Hold a series. What is due or runs already goes on."""
     _show(session, session.api.series.pause(number_of(session, name), reason=reason))
 
 
-@series.command()
-@click.argument("name", metavar="SERIES", type=SERIES)
-@REASON
-@click.pass_obj
+@series.verb(A_SERIES, REASON)
 def resume(session: Session, name: Name, reason: str) -> None:
     """Let a paused series go on with its next occurrence. Nothing of the pause is caught up."""
     _show(session, session.api.series.resume(number_of(session, name), reason=reason))
 
 
-@series.command()
-@click.argument("name", metavar="SERIES", type=SERIES)
-@REASON
-@click.pass_obj
+@series.verb(A_SERIES, REASON)
 def trigger(session: Session, name: Name, reason: str) -> None:
     """Make a job of a series that is due now, and show the job's id."""
     job = session.api.series.trigger(number_of(session, name), reason=reason)
     session.out.one({"job_id": job}, [("job", job)])
 
 
-@series.command()
-@click.argument("name", metavar="SERIES", type=SERIES)
-@click.option("--since", type=MOMENT, required=True, help="The first occurrence may be then: a time, or -30d (ago).")
-@click.option("--until", type=MOMENT, help="The last one comes before; without it: now.")
-@REASON
-@speed
-@click.option("--at-most", type=click.IntRange(0), help="Do nothing if there are more.")
-@click.option("--no-wait", is_flag=True, help="Do not wait for its end.")
-@YES
-@click.pass_obj
+@series.verb(
+    A_SERIES,
+    click.option(
+        "--since", type=MOMENT, required=True, help="The first occurrence may be then: a time, or -30d (ago)."
+    ),
+    click.option("--until", type=MOMENT, help="The last one comes before; without it: now."),
+    REASON,
+    speed,
+    click.option("--at-most", type=click.IntRange(0), help="Do nothing if there are more."),
+    click.option("--no-wait", is_flag=True, help="Do not wait for its end."),
+    YES,
+)
 def backfill(
     session: Session,
     /,
@@ -228,10 +210,7 @@ def backfill(
     return carried_out(session, planned, at_most=at_most, no_wait=no_wait, yes=yes, pace=pace)
 
 
-@series.command()
-@click.argument("name", metavar="SERIES", type=SERIES)
-@YES
-@click.pass_obj
+@series.verb(A_SERIES, YES)
 def delete(session: Session, name: Name, yes: bool) -> None:
     """Delete a series, and those of its jobs that no worker has taken."""
     found = session.api.series.read(number_of(session, name))

@@ -41,6 +41,14 @@ class SiteGroup(click.Group):
 
     command_class = SiteCommand
 
+    def verb(self, *parameters: Callable[[Any], Any], name: str | None = None) -> Callable[[Any], click.Command]:
+        """Makes a command of a function that gets the session: with those arguments and options, in their order."""
+
+        def decorate(do: Any) -> click.Command:
+            return self.command(name)(options(*parameters)(click.pass_obj(do)))
+
+        return decorate
+
 
 class Parsed(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
     """A value that one of our functions reads."""
@@ -116,6 +124,7 @@ class BizTypeCode(Parsed):
 
 
 DURATION, MOMENT, JOB, BIZ_TYPE = Duration(), Moment(), JobName(), BizTypeCode()
+A_BIZ_TYPE = click.argument("biz_type", type=BIZ_TYPE)
 YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 REASON = click.option("--reason", default="", help="Why; it is kept.")
 WHY_PAUSED = click.option("--reason", required=True, help="All read it who ask why a job waits.")
