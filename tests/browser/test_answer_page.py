@@ -63,6 +63,7 @@ def test_a_person_chooses_and_answers_and_the_link_is_used_up(phone: Page, url: 
     phone.reload()  # as phones do with tabs in the background
     expect(phone.get_by_role("radio")).to_have_count(2)
     expect(phone.get_by_role("radio", checked=True)).to_have_count(0)
+    expect(phone.get_by_role("status").get_by_role("paragraph")).to_have_count(0)  # nothing is said that is not so
     phone.get_by_role("button").click()  # without a choice nothing is sent
     assert Job.objects.get(biz_type__code="ask").status == "pending"
     look_at(phone, "asks")

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from tasksapp.admin.frame.fragments import duration
 from tasksapp.jobs.timer_look import TimerState
-from tasksapp.models import Job, Status
+from tasksapp.models import Job, Status, error_class
 
 
 def job_sentence(
@@ -123,6 +123,10 @@ def _ended(job: Job, *, now: datetime, zone: tzinfo) -> str:
     match job.status:
         case Status.SUCCEEDED:
             return _("Done at %(time)s, by attempt %(number)d.") % values
+        case Status.CANCELLED if job.error_class == error_class.RESOLVED and job.biz_type.on_resolved:
+            return _("Answered at %(time)s; it never runs.") % values
+        case Status.CANCELLED if job.error_class == error_class.RESOLVED:
+            return _("Its biz id was resolved at %(time)s; it never runs.") % values
         case Status.CANCELLED if job.changed_by:
             return _("Cancelled at %(time)s by %(person)s; it never runs.") % values
         case Status.CANCELLED:

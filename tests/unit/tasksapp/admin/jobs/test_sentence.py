@@ -17,8 +17,10 @@ AGO = NOW - timedelta(minutes=3)
 PAUSED = "order.close is paused by ada"
 
 
-def job(status: Status, *, guarantee: str = "at_least_once", target: str = "http", **fields: Any) -> Job:
-    biz_type = BizType(code="order.close", guarantee=guarantee, target=target)
+def job(
+    status: Status, *, guarantee: str = "at_least_once", target: str = "http", on_resolved: str = "", **fields: Any
+) -> Job:
+    biz_type = BizType(code="order.close", guarantee=guarantee, target=target, on_resolved=on_resolved)
     values: dict[str, Any] = {"next_run_at": NOW, "due_at": NOW, "updated_at": NOW, "finished_at": AGO, **fields}
     return Job(biz_type=biz_type, status=status, **values)
 
@@ -107,6 +109,16 @@ def job(status: Status, *, guarantee: str = "at_least_once", target: str = "http
         (job(Status.DEAD, finished_at=None), {}, "Dead since an unknown time."),
         (job(Status.SUCCEEDED, attempts=2), {}, "Done at 22:01:04 UTC, by attempt 2."),
         (job(Status.CANCELLED), {}, "Cancelled at 22:01:04 UTC; it never runs."),
+        (
+            job(Status.CANCELLED, error_class="resolved", changed_by="ada"),
+            {},
+            "Its biz id was resolved at 22:01:04 UTC; it never runs.",
+        ),
+        (
+            job(Status.CANCELLED, error_class="resolved", on_resolved="order.paid"),
+            {},
+            "Answered at 22:01:04 UTC; it never runs.",
+        ),
         (job(Status.CANCELLED, changed_by="ada"), {}, "Cancelled at 22:01:04 UTC by ada; it never runs."),
         (
             job(Status.SKIPPED),
