@@ -11,6 +11,7 @@ import pytest
 from celery import Celery, shared_task
 from celery.exceptions import Retry
 from celery.utils.serialization import get_pickleable_exception
+from django.db import transaction
 from django.utils import timezone
 
 from delayhub.testing import run_due_jobs
@@ -125,7 +126,8 @@ def test_what_follows_from_an_answer_has_masks_where_the_question_has_them(
         jobs.resolve("ask", "42", outcome="approved", body=said)
         row = Job.objects.select_related("biz_type").get()
         Job.objects.update(status="succeeded", finished_at=timezone.now())
-        make_follow_ups([EndedJob.of(row)._replace(status=Status.SUCCEEDED)], using="default")
+        with transaction.atomic():
+            make_follow_ups([EndedJob.of(row)._replace(status=Status.SUCCEEDED)], using="default")
 
     follows = json.loads(Job.objects.exclude(id=job.id).get().body)["follows"]
     (of_card,) = set(_SHOWN.findall(json.dumps(follows[name]["body"]["note"])))
