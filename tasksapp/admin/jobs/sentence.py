@@ -122,20 +122,22 @@ def _ended(job: Job, *, now: datetime, zone: tzinfo) -> str:
     }
     match job.status:
         case Status.SUCCEEDED:
-            return _("Done at %(time)s, by attempt %(number)d.") % values
+            text = _("Done at %(time)s, by attempt %(number)d.")
         case Status.CANCELLED if job.error_class == error_class.RESOLVED and job.biz_type.on_resolved:
-            return _("Answered at %(time)s; it never runs.") % values
+            text = _("Answered at %(time)s; it never runs.")
         case Status.CANCELLED if job.error_class == error_class.RESOLVED:
-            return _("Its biz id was resolved at %(time)s; it never runs.") % values
+            text = _("Its biz id was resolved at %(time)s; it never runs.")
         case Status.CANCELLED if job.changed_by:
-            return _("Cancelled at %(time)s by %(person)s; it never runs.") % values
+            text = _("Cancelled at %(time)s by %(person)s; it never runs.")
         case Status.CANCELLED:
-            return _("Cancelled at %(time)s; it never runs.") % values
+            text = _("Cancelled at %(time)s; it never runs.")
         case Status.SKIPPED:
-            return _("Skipped at %(time)s: it was too late, and its biz type says to skip then.") % values
-    if job.changed_by:
-        return _("Dropped by %(person)s; it died at %(time)s.") % values
-    return _("Dropped; it died at %(time)s.") % values
+            text = _("Skipped at %(time)s: it was too late, and its biz type says to skip then.")
+        case _ if job.changed_by:
+            text = _("Dropped by %(person)s; it died at %(time)s.")
+        case _:
+            text = _("Dropped; it died at %(time)s.")
+    return text % values
 
 
 def _timer(state: TimerState | None) -> str:
