@@ -16,7 +16,7 @@ def second_worker(site: Site) -> Iterator[Service]:
     command = ["celery", "--app", "delayhub.project", "worker", "--hostname", "second@localhost"]
     made = Service(
         "second worker",
-        command=[sys.executable, "-m", *command, "--pool", "threads", "--concurrency", "4"],
+        command=[sys.executable, "-m", *command, "--pool", "threads", "--concurrency", "4", "--loglevel", "INFO"],
         environment=site.environment,
         log=site.folder.logs / "second_worker.log",
         is_ready=lambda: True,
