@@ -26,6 +26,8 @@ from tasksapp.models import Alert, AlertKind, AlertMessage, BizType
 NAMED = 50
 #: Biz types that one line names.
 NAMED_TOGETHER = 5
+#: What each subject begins with.
+SUBJECT = "[DelayHub] "
 #: As long as subjects are kept.
 LONGEST_SUBJECT = 300
 #: The ``type`` of what is posted to webhooks.
@@ -128,14 +130,14 @@ def _causes(events: Sequence[Event]) -> list[Sequence[Event]]:
 
 def _subject(causes: Sequence[Sequence[Event]]) -> str:
     if len(causes) == 1:
-        return f"[DelayHub] {_line(causes[0])}"
+        return f"{SUBJECT}{_line(causes[0])}"
     over = sum(events[0].what is What.OVER for events in causes)
     words = {"number": f"{len(causes):,}", "over": f"{over:,}", "wrong": f"{len(causes) - over:,}"}
     if not over:
-        return "[DelayHub] " + ngettext("%(number)s alert", "%(number)s alerts", len(causes)) % words
+        return SUBJECT + ngettext("%(number)s alert", "%(number)s alerts", len(causes)) % words
     if over == len(causes):
-        return "[DelayHub] " + _("%(number)s alerts are over") % words
-    return "[DelayHub] " + _("%(wrong)s alerts, and %(over)s are over") % words
+        return SUBJECT + _("%(number)s alerts are over") % words
+    return SUBJECT + _("%(wrong)s alerts, and %(over)s are over") % words
 
 
 def _line(events: Sequence[Event]) -> str:

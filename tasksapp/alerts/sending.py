@@ -17,7 +17,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 
-from tasksapp.alerts.composer import Channel, Composed
+from tasksapp.alerts.composer import SUBJECT, Channel, Composed
 from tasksapp.biz_types.owner_webhook import OwnerWebhook, PostFormat, owner_webhook
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
@@ -109,11 +109,13 @@ def bodies(address: OwnerWebhook, *, subject: str, text: str, payload: Mapping[s
         text: the whole message.
         payload: what a program gets.
     """
+    # Of a single alert the subject is the first line, too: a chat shows both.
+    rest = text.removeprefix(f"{subject.removeprefix(SUBJECT)}\n")
     match address.form:
         case PostFormat.SLACK:
-            return [{"text": _escaped(f"*{subject}*\n{text}"[:LONGEST_SLACK])}]
+            return [{"text": _escaped(f"*{subject}*\n{rest}"[:LONGEST_SLACK])}]
         case PostFormat.TEAMS:
-            return [_card(subject, text)]
+            return [_card(subject, rest)]
         case PostFormat.PAGERDUTY:
             alerts = payload["data"].get("alerts")
             found = _trial(payload) if alerts is None else [_event(alert) for alert in alerts]

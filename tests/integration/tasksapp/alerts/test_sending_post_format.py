@@ -55,6 +55,7 @@ def test_slack_gets_a_text_in_which_no_name_means_anything(
     assert set(body) == {"text"}
     assert body["text"].startswith("*[DelayHub] order.close: its receiver &lt;!channel&gt;&amp;co is down.")
     assert f"{HOST}/admin/tasksapp/alert/" in body["text"]
+    assert body["text"].count("is down") == 1, "the subject says it"
 
 
 def test_one_dead_job_is_told_of_as_one(receiver: Receiver, settings: Any, biz_type: BizType) -> None:
@@ -74,7 +75,9 @@ def test_teams_gets_a_card(receiver: Receiver, settings: Any, biz_type: BizType)
     (attachment,) = body["attachments"]
     assert (body["type"], attachment["contentType"]) == ("message", "application/vnd.microsoft.card.adaptive")
     assert [block["type"] for block in attachment["content"]["body"]] == ["TextBlock", "TextBlock"]
-    assert "order.close: jobs die, 3 lately" in attachment["content"]["body"][0]["text"]
+    subject, text = (block["text"] for block in attachment["content"]["body"])
+    assert "order.close: jobs die, 3 lately" in subject
+    assert text.startswith("since ")
 
 
 def test_pagerduty_gets_one_event_for_each_alert_and_one_key_from_its_begin_to_its_end(
