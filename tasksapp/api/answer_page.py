@@ -6,7 +6,6 @@ the address, which browsers send to nobody; the page's script posts it, and an a
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Hashable
 from typing import Any
@@ -108,6 +107,4 @@ def _said(request: HttpRequest, fields: dict[str, Any]) -> dict[str, Any]:
 
 def _refuse_too_many(kind: Hashable) -> None:
     if wait := _asked.wait_seconds(kind):
-        detail = "Too many requests about this link, or from your address."
-        headers = {"Retry-After": str(math.ceil(wait))}
-        raise Refused.of("throttled", detail, headers=headers)
+        raise Refused.of("throttled", "Too many requests about this link, or from your address.", again_seconds=wait)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import redis
@@ -66,6 +67,9 @@ class ResumeFlowKeyRequestSerializer(CheckedRequest):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_LENGTH)
 
 
+_changes = partial(endpoint, scope=Scope.BIZ_TYPES_WRITE, gives=PausedFlowKeySerializer)
+
+
 class FlowKeyActions:
     """Flow keys of one biz type."""
 
@@ -84,13 +88,7 @@ class FlowKeyActions:
             raise refused(unknown[0][:100], "unknown", f"there is no filter {unknown[0][:100]!r}")
         return Response(_shown(find_biz_type(request, code), asked=_key(request.query_params.get("flow_key", ""))))
 
-    @endpoint(
-        "Pause a flow key",
-        Scope.BIZ_TYPES_WRITE,
-        post="flow-keys/pause",
-        takes=PauseFlowKeyRequestSerializer,
-        gives=PausedFlowKeySerializer,
-    )
+    @_changes("Pause a flow key", post="flow-keys/pause", takes=PauseFlowKeyRequestSerializer)
     def pause_key(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Holds the jobs of one flow key; those of other keys go on. What is under way ends as usual."""
         key, until = _key(fields["flow_key"]), end_of(fields)
@@ -98,13 +96,7 @@ class FlowKeyActions:
             flow_keys.pause_key(biz_type, key, until=until, by=actor_of(request), reason=fields["reason"].strip())
         return Response(json_of(PausedFlowKey, flow_key=key, paused_until=until))
 
-    @endpoint(
-        "Resume a flow key",
-        Scope.BIZ_TYPES_WRITE,
-        post="flow-keys/resume",
-        takes=ResumeFlowKeyRequestSerializer,
-        gives=PausedFlowKeySerializer,
-    )
+    @_changes("Resume a flow key", post="flow-keys/resume", takes=ResumeFlowKeyRequestSerializer)
     def resume_key(self, request: Request, code: str, fields: dict[str, Any]) -> Response:
         """Lets the jobs of a paused flow key run again, within its limits. One that runs stays as it is."""
         key, reason = _key(fields["flow_key"]), fields.get("reason", "").strip()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -233,11 +232,10 @@ class BizTypeTests:
                 biz_type, body=body, sender=getattr(request.user, "pk", None), by=actor_of(request)
             )
         except TooManySamples as error:
-            headers = {"Retry-After": str(math.ceil(error.wait_seconds))}
-            raise Refused.of("too_many_tests", str(error), headers=headers) from None
+            raise Refused.of("too_many_tests", str(error), again_seconds=error.wait_seconds) from None
         except Busy:
             detail = "Other test calls are waiting for their answers. Send it again in a moment."
-            raise Refused.of("busy", detail, headers={"Retry-After": "1"}) from None
+            raise Refused.of("busy", detail, again_seconds=1) from None
         except SecretUnreadable:
             detail = "The stored secrets cannot be decrypted: bring the old encryption key back, or set them again."
             raise Refused.of("secrets_unreadable", detail) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from django.http import HttpRequest
@@ -61,8 +60,7 @@ def _too_many(wait_seconds: float) -> Refused:
         "That API key is not known, or it is disabled or has expired, and your address has sent too many such keys. "
         "Send no more of them until the time in Retry-After; a right key passes at once."
     )
-    headers = {"Retry-After": str(math.ceil(wait_seconds))}
-    return Refused.of("too_many_wrong_keys", detail, headers=headers)
+    return Refused.of("too_many_wrong_keys", detail, again_seconds=wait_seconds)
 
 
 def _answers_while_moving(request: HttpRequest | Request) -> bool:
@@ -73,7 +71,7 @@ def _answers_while_moving(request: HttpRequest | Request) -> bool:
 def _elsewhere(moved_to: str, request: HttpRequest | Request) -> Refused:
     if moved_to == MOVING:
         detail = "Your jobs are being moved to another site. Send the request again after the time in Retry-After."
-        return Refused.of("moving", detail, headers={"Retry-After": "2"})
+        return Refused.of("moving", detail, again_seconds=2)
     address = moved_to.rstrip("/") + request.get_full_path()
     detail = f"Your jobs have been moved to another site: send the request to {address}."
     return Refused.of("moved", detail, headers={"Location": address})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Sequence
 from math import ceil
 from typing import Any
@@ -89,7 +88,7 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
         case SecretUnreadable():
             return Problem("secrets_unreadable", f"It is {UNREADABLE}.")
         case TenantMoving():
-            return Problem("moving", str(error), headers=_retry_after(2))
+            return Problem("moving", str(error), again_seconds=2)
         case InvalidJob():
             entry = FieldError(error.field, error.code, error.message)
             return Problem("invalid", error.message, errors=[entry])
@@ -99,26 +98,25 @@ def problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911, PLR0912  a
         case CodeTaken():
             return _conflict("code_taken", error, errors=[FieldError("code", "taken", str(error))])
         case TooManyInserts():
-            headers = {**_retry_after(error.retry_after_seconds), **limit_headers(_limits_of(error))}
-            return Problem("too_many_inserts", str(error), headers=headers)
+            headers, again = limit_headers(_limits_of(error)), error.retry_after_seconds
+            return Problem("too_many_inserts", str(error), headers=headers, again_seconds=again)
         case QuotaUsedUp():
             extra: dict[str, Any] = {"quota": error.quota, "limit": error.limit, "used": error.used}
             if error.retry_after_seconds is None:
                 return _conflict("quota_used_up", error, **extra)
-            headers = _retry_after(error.retry_after_seconds)
-            return Problem("too_much_pending", str(error), extra=extra, headers=headers)
+            return Problem("too_much_pending", str(error), extra=extra, again_seconds=error.retry_after_seconds)
         case KeyTaken():
             entry = FieldError("idempotency_key", "taken", str(error))
             extra = {"job_id": str(error.job_id)}
             return Problem("idempotency_key_taken", str(error), errors=[entry], extra=extra)
         case KeyInUse():
-            return Problem("idempotency_key_in_use", str(error), headers=_retry_after(1))
+            return Problem("idempotency_key_in_use", str(error), again_seconds=1)
         case WrongState() | WrongOperationState():
             return _conflict("wrong_state", error, state=_state_of(error))
         case ClaimLost():
             return _conflict("claim_lost", error, state=error.status, job_id=str(error.job_id))
         case TimersAway():
-            return Problem("redis_away", str(error), headers=_retry_after(2))
+            return Problem("redis_away", str(error), again_seconds=2)
         case VersionConflict():
             entry = FieldError("version", "stale", str(error))
             return _conflict("version_conflict", error, errors=[entry], state=error.status, version=error.version)
@@ -164,7 +162,7 @@ def _state_of(error: WrongState | WrongOperationState) -> str:
 
 def _problem_of_framework(error: APIException) -> Problem:
     """The problem document of an error of REST framework, or of a class that a project has given a view set."""
-    detail, headers = str(error.detail), {}
+    detail, headers, again = str(error.detail), {}, None
     match error:
         case NotAuthenticated() | AuthenticationFailed():
             code = "unauthorized"
@@ -173,22 +171,18 @@ def _problem_of_framework(error: APIException) -> Problem:
         case PermissionDenied():
             code = "forbidden"
         case Throttled():
-            code, headers = "throttled", _retry_after(getattr(error, "wait", None) or 1)
+            code, again = "throttled", getattr(error, "wait", None) or 1
         case MethodNotAllowed():
             code = "method_not_allowed"
         case NotAcceptable():
             code, detail = "not_acceptable", "The API answers in JSON only."
         case _:
             code = "invalid"
-    return Problem(code, detail, headers=headers, own_status=error.status_code)
+    return Problem(code, detail, headers=headers, again_seconds=again, own_status=error.status_code)
 
 
 def _conflict(code: str, error: Exception, *, errors: list[FieldError] | None = None, **extra: Any) -> Problem:
     return Problem(code, str(error), errors=errors or (), extra=extra)
-
-
-def _retry_after(seconds: float | None) -> dict[str, str]:
-    return {} if seconds is None else {"Retry-After": str(max(1, math.ceil(seconds)))}
 
 
 def limit_headers(limits: Sequence[InsertLimit]) -> dict[str, str]:

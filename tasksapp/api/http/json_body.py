@@ -89,7 +89,7 @@ def room_to_decode() -> Iterator[None]:
     """
     if not _large.acquire(timeout=ROOM_SECONDS):
         detail = "Many large requests are being read. Send this one again later, or in smaller parts."
-        raise Refused.of("busy", detail, headers={"Retry-After": "1"})
+        raise Refused.of("busy", detail, again_seconds=1)
     try:
         yield
     finally:

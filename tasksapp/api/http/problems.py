@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import sys
 from collections.abc import Mapping, Sequence, Set
@@ -50,6 +51,7 @@ class Problem:
         errors: the faults, where there are several or they belong to fields.
         extra: members that only this kind of problem has, such as the state that won a conflict.
         headers: HTTP headers.
+        again_seconds: how soon the same request may be sent again; the header ``Retry-After``.
         own_status: the HTTP status of a kind that is not ours, or that a project's own class gives another one.
     """
 
@@ -59,6 +61,7 @@ class Problem:
     errors: Sequence[FieldError] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    again_seconds: float | None = None
     own_status: int | None = None
 
     @property
@@ -89,9 +92,10 @@ class Problem:
 
     def response(self) -> HttpResponse:
         """The document as an HTTP response."""
-        return HttpResponse(
-            json.dumps(self.as_json()), status=self.status, content_type=MEDIA_TYPE, headers=dict(self.headers)
-        )
+        headers = dict(self.headers)
+        if self.again_seconds is not None:
+            headers["Retry-After"] = str(max(1, math.ceil(self.again_seconds)))
+        return HttpResponse(json.dumps(self.as_json()), status=self.status, content_type=MEDIA_TYPE, headers=headers)
 
 
 def problem_address(code: str) -> str:
@@ -224,18 +228,17 @@ def malformed_request(error: Exception) -> Problem:
 
 def database_away(error: Exception | None = None) -> Problem:
     """The problem document where the database is away, or where by that error something in it stays locked."""
-    headers = {"Retry-After": str(RETRY_SECONDS)}
     if error is not None and is_lock_timeout(error):
         detail = (
             "Something else keeps what this needs locked in the database: what waited for it was not done. Ask again, "
             "a create with its idempotency_key, the end of a claim with its token, all else with the version you saw."
         )
-        return Problem("database_locked", detail, headers=headers)
+        return Problem("database_locked", detail, again_seconds=RETRY_SECONDS)
     detail = (
         "The database does not answer. What was asked for may have been done all the same: "
         "ask again, a create with its idempotency_key and anything else with the version you saw."
     )
-    return Problem("database_away", detail, headers=headers)
+    return Problem("database_away", detail, again_seconds=RETRY_SECONDS)
 
 
 def internal_error() -> Problem:

@@ -101,5 +101,4 @@ def _most(meta: dict[str, Any]) -> int:
 
 def _full(most: int) -> Refused:
     detail = f"{most} requests wait already, which is as many as may in this process: ask without wait, or later."
-    headers = {"Retry-After": str(RETRY_SECONDS)}
-    return Refused.of("too_many_waits", detail, headers=headers)
+    return Refused.of("too_many_waits", detail, again_seconds=RETRY_SECONDS)
