@@ -127,10 +127,13 @@ def test_after_its_time_it_is_too_late_and_one_that_is_none_is_not_found(client:
     assert client.put(PAGE).status_code == 405
 
 
-def test_nobody_is_asked_a_question_that_no_key_opens(client: Client, token: str) -> None:
+def test_nobody_is_asked_a_question_that_no_key_opens(client: Client, token: str, make_biz_type: MakeBizType) -> None:
+    make_biz_type("ask.secretly", on_resolved="after.answer", encrypted=True)
+    job_id = due("ask.secretly", biz_id="43", delay=timedelta(hours=1))
+    made = jobs.make_link(job_id, outcomes=["approved"], given_to="eve", question="May it be paid?")
     AnswerLink.objects.update(question="@1abcdefghAAAA")
 
-    asked = posted(client, token=token)
+    asked = posted(client, token=made.url.partition("#")[2])
 
     assert (asked.status_code, asked.json()["code"]) == (409, "secrets_unreadable")
     assert "question" not in asked.json()
