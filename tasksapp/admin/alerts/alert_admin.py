@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -73,11 +73,9 @@ class AlertAdmin(Silencing):
             },
         )
 
-    @at("test/")
+    @at("test/", posted=True)
     def test_view(self, request: HttpRequest) -> HttpResponse:
         """Sends a test message at once and says what came of it. Raises PermissionDenied where that is not allowed."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         self.require_view(request)
         if not request.user.has_perm(TEST_CALL):
             raise PermissionDenied

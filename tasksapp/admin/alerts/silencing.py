@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import router
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -95,21 +95,17 @@ class Silencing(PageEntry):
         context = {"form": form, "back": self.address("changelist")}
         return self.own_page(request, "tasksapp/admin/alert_silence.html", _("Silence alerts"), context)
 
-    @at("silence/<int:pk>/end/")
+    @at("silence/<int:pk>/end/", posted=True)
     def silence_end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Ends a silence. Raises PermissionDenied, or Http404 where there is none."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         self._require_silence(request)
         if end_silence(get_object_or_404(AlertSilence, pk=pk), by=actor_of(request)):
             messages.success(request, _("The silence is over: owners are told again."))
         return self.to("changelist")
 
-    @at("<int:pk>/take/")
+    @at("<int:pk>/take/", posted=True)
     def take_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Notes that this person sees to an alert, and tells its owner. Raises PermissionDenied or Http404."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         self._require_silence(request)
         if not take(get_object_or_404(Alert, pk=pk), by=actor_of(request)):
             messages.warning(request, _("It is over, or somebody sees to it already."))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from django.apps.registry import Apps
 from django.contrib import admin
@@ -15,9 +15,11 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
 
 from tasksapp.admin.frame.possible_rows import OnlyRead
 from tasksapp.stats.written import clock_time
@@ -38,12 +40,13 @@ class Crumb(NamedTuple):
     url: str
 
 
-def at(address: str) -> Callable[[View], View]:
-    """Gives a view of :class:`OwnPages` its address, below that of the list of rows."""
+def at(address: str, *, posted: bool = False) -> Callable[[View], View]:
+    """Gives a view of :class:`OwnPages` its address, below that of the list of rows; of a button it takes POST only."""
 
     def with_address(view: View) -> View:
-        view.address = address  # type: ignore[attr-defined]  # where get_urls finds it
-        return view
+        made: Any = method_decorator(require_POST)(view) if posted else view
+        made.address = address  # where own_urls finds it
+        return cast("View", made)
 
     return with_address
 

@@ -6,6 +6,7 @@ It also runs a job again that has succeeded.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tasksapp import jobs
+from tasksapp.access.actors import Actor
 from tasksapp.access.audit import REASON_LENGTH
 from tasksapp.access.permissions import may
 from tasksapp.admin.frame.own_page import Crumb, OwnPages, at
@@ -87,16 +89,8 @@ class ResolvePages(OwnPages):
 
         Raises PermissionDenied without the permission to run jobs now.
         """
-        self.require(request, "run_now")
-        if request.method != "POST":
-            return self.to("change", job_id)
-        try:
-            made = jobs.run_again(job_id, by=actor_of(request))
-        except JobError as error:
-            messages.error(request, _("Nothing was changed: %(why)s") % {"why": error})
-            return self.to("change", job_id)
-        messages.success(request, _("This is a new job with the content of the one before; it is due now."))
-        return self.to("change", made.job_id)
+        done = _("This is a new job with the content of the one before; it is due now.")
+        return self._made(request, job_id, lambda by: jobs.run_again(job_id, by=by).job_id, done=done)
 
     @at("<uuid:job_id>/follow-up/")
     def follow_up_view(self, request: HttpRequest, job_id: UUID) -> HttpResponse:
@@ -104,15 +98,20 @@ class ResolvePages(OwnPages):
 
         Raises PermissionDenied without the permission to run jobs now.
         """
+        done = _("This job was missing; it is due now.")
+        return self._made(request, job_id, lambda by: jobs.follow_up_again(job_id, by=by), done=done)
+
+    def _made(self, request: HttpRequest, job_id: UUID, make: Callable[[Actor], UUID], *, done: str) -> HttpResponse:
+        """Leads to the job that is made, or back where nothing is made."""
         self.require(request, "run_now")
         if request.method != "POST":
             return self.to("change", job_id)
         try:
-            made = jobs.follow_up_again(job_id, by=actor_of(request))
+            made = make(actor_of(request))
         except JobError as error:
             messages.error(request, _("Nothing was changed: %(why)s") % {"why": error})
             return self.to("change", job_id)
-        messages.success(request, _("This job was missing; it is due now."))
+        messages.success(request, done)
         return self.to("change", made)
 
     def require(self, request: HttpRequest, verb: str) -> None:

@@ -9,7 +9,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -152,21 +152,17 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
         context = {"series": series, "form": form, "back": self.address("change", series)}
         return self._page(request, "series_pause.html", _("Pause %(name)s") % {"name": series.name}, context, series)
 
-    @at("<int:series_id>/resume/")
+    @at("<int:series_id>/resume/", posted=True)
     def resume_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
         """Resumes the series. Raises PermissionDenied, and Http404 where there is none."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         series = self._allowed(request, series_id)
         verbs.resume(series.pk, by=actor_of(request))
         self.message_user(request, _("The series goes on with its next occurrence."), messages.SUCCESS)
         return self.to("change", series)
 
-    @at("<int:series_id>/trigger/")
+    @at("<int:series_id>/trigger/", posted=True)
     def trigger_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
         """Makes a job of the series that is due now. Raises PermissionDenied, and Http404 where there is none."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         series = self._allowed(request, series_id)
         try:
             verbs.trigger(series.pk, by=actor_of(request))
