@@ -155,6 +155,7 @@ def test_a_unique_key_is_found_and_freed(page: Page, site: str, shots: Shots, re
     expect(row.locator("td.delayhub-number")).to_have_text("2")
 
 
+@pytest.mark.nightly  # by day: test_every_page.py, whose scene has a queue, its keys and the system
 def test_every_page_is_clean_fits_its_screen_and_is_for_everybody(
     page: Page, site: str, shots: Shots, redis_client: redis.Redis
 ) -> None:

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 DRAWN_MS = 60_000
 
 
+@pytest.mark.nightly  # by day: the test below, and tests/integration/tasksapp/api/openapi
 def test_the_docs_of_the_api_show_its_operations_under_the_policy(
     live_server: object, page: Page, settings: Any
 ) -> None:
@@ -33,6 +34,8 @@ def test_the_docs_of_the_api_show_its_operations_under_the_policy(
 def test_a_caller_shows_a_key_and_tries_the_api_with_it(live_server: object, page: Page) -> None:
     page.set_default_timeout(DRAWN_MS)
     key = issue_key("shop").key
+    complaints: list[str] = []
+    page.on("console", lambda said: complaints.append(said.text) if "Content Security Policy" in said.text else None)
 
     page.goto(f"{live_server}/api/docs/")
     page.get_by_label("API key").fill("dh_wrong")
@@ -45,3 +48,4 @@ def test_a_caller_shows_a_key_and_tries_the_api_with_it(live_server: object, pag
     page.get_by_role("button", name="Execute").click()
 
     page.locator(".live-responses-table .response-col_status", has_text="200").wait_for()
+    assert complaints == []

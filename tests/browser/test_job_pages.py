@@ -104,6 +104,7 @@ def test_what_was_sent_is_copied_as_a_command(desk: Page, live_server: Any, dead
     assert copied.endswith("""--data-raw '{"amount": 1e2}'""")
 
 
+@pytest.mark.nightly  # by day: test_every_page.py, each of these pages in one look
 def test_pages_are_accessible_and_no_wider_than_a_screen(desk: Page, live_server: Any, dead: Job) -> None:
     names = [
         reverse("admin:tasksapp_job_changelist") + "?tab=dead",

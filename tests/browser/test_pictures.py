@@ -29,7 +29,10 @@ from tests.integration.tasksapp.receiver import Receiver
 from tests.redis_time import redis_now_ms
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(600)]
+# Nightly: by day each of these pages is looked at in test_every_page.py, and a test of a biz type in test_biz_types.py.
+pytestmark = [
+    pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.nightly, pytest.mark.timeout(600),
+]  # fmt: skip
 
 KEEPS = bool(os.environ.get("DELAYHUB_PICTURES"))
 #: The moment of all pictures, on a Wednesday morning.
