@@ -173,8 +173,6 @@ def run(
     Raises:
         TimeoutError: some are still there, or a good one has not run; it has the end of the worker's log.
     """
-    assert worker.process is not None
-    pid = worker.process.pid
     good = 0
     for start in range(0, len(made), BATCH):
         entries = []
@@ -195,7 +193,6 @@ def run(
 
     wait_until(is_over, within_seconds=within_seconds, otherwise=state)
     assert worker.is_running, state()
-    assert worker.process.pid == pid
     lines: Any = ledger.lrange("ledger:start", 0, -1)
     ran = {line.split()[0].decode() for line in lines}
     dead = {one.id: one.reason for one in stretch(queue, Place.DEAD, 0, 2 * len(made))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -14,10 +15,15 @@ from types import TracebackType
 from typing import Self
 
 from delayhub.local.service import Service
+from tests.acceptance.warm_python import WarmPython
 from tests.kept_folder import UNCHECKED
 from tests.waiting import wait_until
 
 PROJECT = Path(__file__).parent / "celery_project"
+#: The program that people type.
+CELERY = Path(sys.executable).with_name("celery")
+#: The others replace what is imported already.
+WARM_POOLS = {"prefork", "solo", "threads"}
 #: What a worker logs when it takes tasks.
 READY = " ready."
 
@@ -30,24 +36,42 @@ class CeleryWorker:
         pool: solo, threads, prefork, gevent or eventlet.
         folder: where its log goes.
         options: more of the worker's command line.
+        warm: what it is forked from; without it, Python starts.
     """
 
-    def __init__(self, env: dict[str, str], *, pool: str, folder: Path, options: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        env: dict[str, str],
+        *,
+        pool: str,
+        folder: Path,
+        options: tuple[str, ...] = (),
+        warm: WarmPython | None = None,
+    ) -> None:
         self.log_path = folder / f"worker-{pool}-{time.monotonic_ns()}.log"
-        self.command = [sys.executable, "-m", "celery", "-A", "proj", "worker", "-P", pool, "-l", "INFO", "-c", "2"]
+        self.command = ["-A", "proj", "worker", "-P", pool, "-l", "INFO", "-c", "2"]
         self.name = f"w{time.monotonic_ns()}"
         self.command += [f"--hostname={self.name}@%h", "--without-mingle", *options]
         self.env = {**os.environ, **env}
         self.env.pop("DJANGO_SETTINGS_MODULE", None)  # it is a project without Django
-        self.process: subprocess.Popen[bytes] | None = None
+        self._warm = warm if pool in WARM_POOLS and self.env.get("PYTHONPATH") == os.environ.get("PYTHONPATH") else None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ended = -1
 
     def __enter__(self) -> Self:
-        with self.log_path.open("wb") as log:
-            self.process = subprocess.Popen(
-                self.command, cwd=PROJECT, env=self.env, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-            )
+        if self._warm is not None:
+            words = [str(CELERY), *self.command]
+            self.pid = self._warm.start(words, folder=PROJECT, environment=self.env, output=self.log_path)
+        else:
+            command = [sys.executable, "-m", "celery", *self.command]
+            with self.log_path.open("wb") as log:
+                self._process = subprocess.Popen(
+                    command, cwd=PROJECT, env=self.env, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+                )
+            self.pid = self._process.pid
+        self._ended = os.pidfd_open(self.pid)
         wait_until(
-            lambda: READY in self.log or self.process.poll() is not None,
+            lambda: (self.log_path.exists() and READY in self.log) or not self.is_running,
             otherwise=lambda: f"a ready worker: {self.log}",
         )
         assert READY in self.log, self.log  # it may have died of its first task since
@@ -66,21 +90,33 @@ class CeleryWorker:
     @property
     def is_running(self) -> bool:
         """Whether its process lives."""
-        return self.process is not None and self.process.poll() is None
+        return self._ended >= 0 and not self._has_ended(0.0)
+
+    def wait(self, seconds: float = 60.0) -> None:
+        """Returns when its process has ended."""
+        assert self._has_ended(seconds), f"it has not ended: {self.log}"
 
     def terminate(self, *, seconds: float = 20.0) -> float:
         """Seconds that a warm shutdown took."""
-        assert self.process is not None
         start = time.monotonic()
-        self.process.terminate()
-        self.process.wait(seconds)
+        os.kill(self.pid, signal.SIGTERM)
+        self.wait(seconds)
         return time.monotonic() - start
 
     def kill(self) -> None:
         """Ends it and its children as a power cut would."""
-        if self.process is not None and self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(60)
+        if self._ended < 0:
+            return
+        if self.is_running:
+            os.killpg(self.pid, signal.SIGKILL)
+            self.wait()
+        if self._process is not None:
+            self._process.wait()
+        os.close(self._ended)
+        self._ended = -1
+
+    def _has_ended(self, seconds: float) -> bool:
+        return bool(select.select([self._ended], [], [], seconds)[0])
 
 
 def celery_command(env: dict[str, str], *arguments: str) -> str:

@@ -19,8 +19,10 @@ from delayhub.demo.site import Site
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance.celery_worker import PROJECT, CeleryWorker
 from tests.acceptance.site import site_in
+from tests.acceptance.warm_python import OF_WORKERS, WarmPython
 from tests.lasting import Lasting
 from tests.migrated_file import put_kept_file
+from tests.property_sizes import FACTOR
 
 LASTING: Lasting[Site] = Lasting("lasting_site")
 
@@ -67,13 +69,23 @@ def proj(env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     del sys.modules["proj"]
 
 
+@pytest.fixture(scope="session")
+def warm_workers() -> Iterator[WarmPython | None]:
+    """What workers of the test project are forked from by day; at night each starts as people start it."""
+    if FACTOR > 1:
+        yield None
+        return
+    with WarmPython(OF_WORKERS, kind="worker") as python:
+        yield python
+
+
 @pytest.fixture
-def worker(env: dict[str, str], tmp_path: Path) -> Callable[..., CeleryWorker]:
+def worker(env: dict[str, str], tmp_path: Path, warm_workers: WarmPython | None) -> Callable[..., CeleryWorker]:
     def make(pool: str = "threads", *, broker_port: int | None = None, **more: str) -> CeleryWorker:
         own = {**env, **more}
         if broker_port:
             own["BROKER_URL"] = f"delayhub://127.0.0.1:{broker_port}/0"
-        return CeleryWorker(own, pool=pool, folder=tmp_path)
+        return CeleryWorker(own, pool=pool, folder=tmp_path, warm=warm_workers)
 
     return make
 

@@ -68,11 +68,7 @@ def test_a_task_that_takes_the_whole_worker_down_dies_and_its_neighbours_do_not(
 
     for _ in range(4):  # it is started again each time
         with worker("solo", ACKS_LATE="1", PREFETCH="10", MAX_STRIKES="4", LEASE_SECONDS="0.3") as running:
-            process = running.process
-            assert process is not None
-            wait_until(
-                lambda process=process: process.poll() is not None, otherwise=lambda: f"its death: {running.log}"
-            )
+            running.wait()
     with worker("solo", ACKS_LATE="1", PREFETCH="10", MAX_STRIKES="4", LEASE_SECONDS="0.3") as running:
         wait_until(
             lambda: queue.count() == Counts(0, 0, 0, 1), otherwise=lambda: f"one dead, the others done: {running.log}"

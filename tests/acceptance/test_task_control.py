@@ -64,9 +64,8 @@ def test_a_cold_or_soft_shutdown_gives_everything_back(
         ids = sorted(proj.run.delay(30.0).id for _ in range(6))
         # The worker ends at once what it knows to be running: it hears of a start a moment after the task has begun.
         wait_until(lambda: started(proj) == 2, otherwise=lambda: f"two starts: {running.log}")
-        assert running.process is not None
-        os.kill(running.process.pid, signal.SIGQUIT)
-        running.process.wait(60)
+        os.kill(running.pid, signal.SIGQUIT)
+        running.wait()
 
     queue = DelayQueue(redis_client, "celery")
     assert queue.count() == Counts(0, 6, 0, 0), running.log
