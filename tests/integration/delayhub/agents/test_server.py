@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -31,6 +31,12 @@ from delayhub.local.redis_server import free_port
 from delayhub.local.service import Service
 from tests.web_server import BIZ_TYPE, KEY, environment_of
 
+#: The name by which the server may be called.
+NAMED = "mcp.example"
+#: By day a test over stdio stands for all: each starts a process.
+STDIO_AT_NIGHT = pytest.mark.parametrize(
+    "connect", [pytest.param("stdio", marks=pytest.mark.nightly), "http"], indirect=True
+)
 #: Opens a connection of an agent by a key.
 Connect = Callable[[str], AbstractAsyncContextManager[Client]]
 
@@ -46,18 +52,19 @@ def api(site: str) -> Iterator[SiteClient]:
         yield client
 
 
-@contextmanager
-def served(site: str, folder: Path, *words: str) -> Iterator[int]:
-    """``delayhub mcp --http`` in a process of its own, without a key; gives its port."""
-    port = free_port()
-    environment = {**environment_of(folder), "DELAYHUB_URL": site}
+@pytest.fixture(scope="module")
+def served(lasting_web_server: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """``delayhub mcp --http`` in a process of its own, without a key, for all tests; its port."""
+    port, folder = free_port(), tmp_path_factory.mktemp("mcp")
+    environment = {**environment_of(folder), "DELAYHUB_URL": f"http://127.0.0.1:{lasting_web_server}"}
 
     def answers() -> bool:
         with suppress(httpx.TransportError):
             return httpx.get(f"http://127.0.0.1:{port}/mcp").status_code == 401
         return False
 
-    command = [sys.executable, "-m", "delayhub.cli", "mcp", "--http", f"127.0.0.1:{port}", *words]
+    command = [sys.executable, "-m", "delayhub.cli", "mcp", "--http", f"127.0.0.1:{port}"]
+    command += ["--allowed-host", "127.0.0.1", "--allowed-host", NAMED]
     service = Service("mcp", command=command, environment=environment, log=folder / "mcp.log", is_ready=answers)
     service.launch()
     try:
@@ -91,12 +98,8 @@ def over_stdio(site: str, folder: Path) -> Connect:
 
 
 @pytest.fixture(params=["stdio", "http"])
-def connect(request: pytest.FixtureRequest, site: str, tmp_path: Path) -> Iterator[Connect]:
-    if request.param == "stdio":
-        yield over_stdio(site, tmp_path)
-        return
-    with served(site, tmp_path) as port:
-        yield over_http(port)
+def connect(request: pytest.FixtureRequest, site: str, tmp_path: Path) -> Connect:
+    return over_stdio(site, tmp_path) if request.param == "stdio" else over_http(request.getfixturevalue("served"))
 
 
 def issued(api: SiteClient, name: str, *scopes: Scope) -> str:
@@ -153,6 +156,7 @@ def test_an_agent_lists_creates_moves_and_cancels_and_the_audit_names_its_key(
     assert {"cancel", "reschedule"} <= {entry.verb for entry in entries}
 
 
+@STDIO_AT_NIGHT
 def test_a_key_that_may_only_read_sees_no_writing_tool_and_its_call_is_refused(
     connect: Connect, api: SiteClient
 ) -> None:
@@ -172,6 +176,7 @@ def test_a_key_that_may_only_read_sees_no_writing_tool_and_its_call_is_refused(
     assert api.jobs.read(job.id).status == "pending"
 
 
+@STDIO_AT_NIGHT
 def test_what_a_key_may_do_holds_from_the_next_request_on(connect: Connect, api: SiteClient) -> None:
     key = issued(api, "changing", "jobs:read", "jobs:write")
     row = next(iter(api.keys.list(name="changing")))
@@ -283,7 +288,7 @@ def test_an_agent_that_asks_again_makes_a_second_job_and_is_told_so(agent: Conne
     assert len(list(api.jobs.list(biz_id="mcp-again"))) == 2
 
 
-def test_the_same_request_twice_makes_one_job(site: str, api: SiteClient, tmp_path: Path) -> None:
+def test_the_same_request_twice_makes_one_job(served: int, api: SiteClient) -> None:
     call = {
         "jsonrpc": "2.0", "id": 7, "method": "tools/call",
         "params": {"name": "create_job", "arguments": {"biz_type": BIZ_TYPE, "biz_id": "mcp-twice", "delay": 3600}},
@@ -291,7 +296,7 @@ def test_the_same_request_twice_makes_one_job(site: str, api: SiteClient, tmp_pa
     sent = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
     other = issued(api, "another agent", "jobs:write")
 
-    with served(site, tmp_path) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=sent) as network:
+    with httpx.Client(base_url=f"http://127.0.0.1:{served}", headers=sent) as network:
         answers = [
             network.post("/mcp", json=call, headers={"Authorization": f"Bearer {key}"}).json()
             for key in (KEY, KEY, other)
@@ -307,19 +312,15 @@ def test_the_same_request_twice_makes_one_job(site: str, api: SiteClient, tmp_pa
     assert {job.id for job in api.jobs.list(biz_id="mcp-twice")} == {each["id"] for each in made}
 
 
-def test_over_http_there_is_no_way_in_without_a_key_or_by_another_name(site: str, tmp_path: Path) -> None:
-    with served(site, tmp_path, "--allowed-host", "mcp.example") as port:
-        here = httpx.Client(base_url=f"http://127.0.0.1:{port}")
-        with here as network:
-            without = network.post("/mcp", json={})
-            wrong = network.post("/mcp", json={}, headers={"Authorization": "Bearer dh_no-such-key"})
-            known = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
-            elsewhere = network.post("/mcp", json={}, headers={**known, "Host": "evil.example"})
-            page = network.post(
-                "/mcp", json={}, headers={**known, "Host": "mcp.example", "Origin": "http://evil.example"}
-            )
-            stream = network.get("/mcp", headers={**known, "Accept": "text/event-stream"})
-            metadata = network.get("/.well-known/oauth-protected-resource")
+def test_over_http_there_is_no_way_in_without_a_key_or_by_another_name(served: int) -> None:
+    with httpx.Client(base_url=f"http://127.0.0.1:{served}") as network:
+        without = network.post("/mcp", json={})
+        wrong = network.post("/mcp", json={}, headers={"Authorization": "Bearer dh_no-such-key"})
+        known = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+        elsewhere = network.post("/mcp", json={}, headers={**known, "Host": "evil.example"})
+        page = network.post("/mcp", json={}, headers={**known, "Host": NAMED, "Origin": "http://evil.example"})
+        stream = network.get("/mcp", headers={**known, "Accept": "text/event-stream"})
+        metadata = network.get("/.well-known/oauth-protected-resource")
 
     assert (without.status_code, wrong.status_code, elsewhere.status_code, page.status_code) == (401, 401, 421, 403)
     assert without.headers["WWW-Authenticate"] == 'Bearer realm="delayhub"'
@@ -353,6 +354,7 @@ def test_a_site_that_asks_to_wait_is_not_waited_for(code: str, status: int) -> N
     assert answer.headers.get("Retry-After") == "30"
 
 
+@pytest.mark.timeout(60)  # what it serves after all, it serves for good
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -361,15 +363,15 @@ def test_a_site_that_asks_to_wait_is_not_waited_for(code: str, status: int) -> N
         (("--http", "127.0.0.1:8765", "--allowed-host", "*"), "one name"),
     ],
 )
-def test_what_cannot_be_served_is_a_sentence(words: tuple[str, ...], told: str, site: str, tmp_path: Path) -> None:
-    environment = {**environment_of(tmp_path), "DELAYHUB_URL": site}
-    command = [sys.executable, "-m", "delayhub.cli", "mcp", *words]
+def test_what_cannot_be_served_is_a_sentence(
+    words: tuple[str, ...], told: str, site: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DELAYHUB_URL", site)
 
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-
-    assert done.returncode != 0
-    assert told in done.stderr
-    assert "Traceback" not in done.stderr
+    assert main(["mcp", *words]) != 0
+    said = capsys.readouterr().err
+    assert told in said
+    assert "Traceback" not in said
 
 
 def test_without_its_extra_the_command_says_what_to_install(
