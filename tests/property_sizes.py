@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 FACTOR = int(os.environ.get("DELAYHUB_EXAMPLES", "1"))
 
@@ -20,3 +21,5 @@ def load_profile() -> None:
     patient = [HealthCheck.too_slow]
     settings.register_profile("delayhub", max_examples=examples(30), deadline=None, suppress_health_check=patient)
     settings.load_profile("delayhub")
+    if FACTOR == 1:  # numbers and texts of all of our source are tried too: to find them costs each process seconds
+        providers.is_local_module_file = lambda _: False
