@@ -20,7 +20,7 @@ from proof.jobs.rows import Row
 from proof.jobs.sometimes import Sometimes
 from proof.jobs.world import World, error_name
 from tasksapp import jobs
-from tasksapp.errors import KeyResolved, NotFirst, OneIsLive, VersionConflict, WrongState
+from tasksapp.errors import AlreadyAnswered, KeyResolved, NotFirst, OneIsLive, VersionConflict, WrongState
 from tasksapp.jobs.bulk import apply_many
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import Job, Operation
@@ -137,11 +137,12 @@ def redrive(world: World, chance: random.Random) -> None:
     # One that waits lets a job go before it that has begun.
     one_is_live = bool(kind.keeps_one and others) or (kind.keeps_last and any(not each.waits for each in others))
     refused = KeyResolved if world.is_resolved(row) and not lift else OneIsLive if one_is_live else None
+    may_refuse = refused or (AlreadyAnswered if lift and kind.hears else None)
     fate = _redriven(row, now_ms=world.now_ms)
     _to_one(
         world, row, "redrive" + " and lift" * lift,
         lambda version: jobs.redrive(UUID(row.id), version=version, lift=lift), source="dead",
-        fates=[] if refused else [fate], said=Sometimes.REDRIVEN, other_error=refused,
+        fates=[] if refused else [fate], said=Sometimes.REDRIVEN, other_error=may_refuse,
     )  # fmt: skip
     world.read_tombstones()
 
@@ -219,6 +220,7 @@ def resolve(world: World, chance: random.Random) -> None:
     rows = [row for row in world.live() if (row.biz_type_id, row.biz_id) == (biz_type_id, biz_id)]
     running = [row for row in rows if row.status == "running"]
     pending = [row for row in rows if row.status == "pending"]
+    is_first = (biz_type_id, biz_id) not in world.resolved
     found, wrong = world.do(lambda: jobs.resolve(code, biz_id))
     is_accepted = wrong is None and found.accepted is True
     world.read_tombstones()
@@ -231,6 +233,8 @@ def resolve(world: World, chance: random.Random) -> None:
     world.settle(Expected(fates=fates, is_sure=is_accepted))
     if not is_accepted:
         return
+    if is_first and pending and KINDS[code].hears and world.answered.get((biz_type_id, biz_id)) != pending[0].id:
+        raise Broken(f"it waited for an answer, and was called off without: {world.name(pending[0].id)}")
     if sorted(map(str, found.running)) != sorted(row.id for row in running):
         raise Broken("a resolve names others than those that run")
     for row in running:

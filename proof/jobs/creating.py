@@ -116,6 +116,7 @@ def _create(world: World, asked: Sequence[Asked]) -> None:
         if isinstance(outcome, Created):
             told[str(outcome.job_id)] = one, outcome
     wanted = {one.fields["body"]["n"]: one for one in asked if not one.job_id}
+    asks = any(KINDS[one.code].hears for one in asked)
 
     def is_wanted(row: Row) -> str:
         number = _number(row)
@@ -124,6 +125,12 @@ def _create(world: World, asked: Sequence[Asked]) -> None:
             return "nobody asked for it, or it was there already"
         due_ms = now_ms + int(one.fields["delay"].total_seconds() * 1000)
         one.job_id, one.due_ms = row.id, due_ms
+        if row.status == "cancelled" and asks and world.is_resolved(row):
+            # Where one of them may wait for an answer, it is looked for at once.
+            world.met.note(Sometimes.ANSWERED_BEFORE)
+            return ""
+        if KINDS[one.code].hears and world.is_resolved(row) and not world.happened:
+            return "it waits for what was answered before"
         return Fate("pending", due_ms, 0).complaint(row)
 
     # What a debounce key replaces; whose due time may be the earlier one where it was put off for long.
@@ -157,7 +164,9 @@ def _check_answer(world: World, one: Asked, outcome: Created | Rejected, changed
         match outcome.error:
             case OneIsLive():
                 world.met.note(Sometimes.ONE_LIVE)
-                if not kind.keeps_one or not [row for row in world.live() if row.biz_id == biz_id]:
+                is_live = any(row.biz_id == biz_id for row in world.live())
+                # One that was made with it was live, until its answer was looked for.
+                if not kind.keeps_one or not (is_live or (kind.hears and is_resolved)):
                     raise Broken(f"refused, though none is live: {one.code} {biz_id}")
             case KeyResolved() if is_resolved:
                 world.met.note(Sometimes.RESOLVED)

@@ -35,6 +35,7 @@ class Kind:
         keeps_one: whether only one job of a biz id is live.
         keeps_last: whether only one job of a biz id has begun and has not ended, and only one more waits for that.
         order: whether jobs of a flow key run one after the other: '' for no, ``dead_blocks`` or ``dead_lets_go``.
+        hears: whether its jobs wait for an answer, which a job of :data:`FOLLOWER` brings on.
         columns: of its row, beside those that follow from these.
     """
 
@@ -49,6 +50,7 @@ class Kind:
     keeps_one: bool = False
     keeps_last: bool = False
     order: str = ""
+    hears: bool = False
     columns: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -73,6 +75,7 @@ class Kind:
             "max_age": None if self.age_ms is None else timedelta(milliseconds=self.age_ms),
             "on_success": FOLLOWER if "succeeded" in self.follows else "",
             "on_dead": FOLLOWER if "dead" in self.follows else "",
+            "on_resolved": FOLLOWER if self.hears else "",
             "max_in_flight": self.at_once,
             "one_live": "refuse" if self.keeps_one else "last" if self.keeps_last else "any",
             "ordered": self.order or "no",
@@ -103,6 +106,10 @@ KINDS = {
         Kind(
             code="last", waits=(2, 4), keeps_last=True, late_ms=8_000, when_late="skipped",
             columns={"backoff": BizType.Backoff.LINEAR, "backoff_min_seconds": 2},
+        ),
+        Kind(
+            code="asked", waits=(2,), keeps_one=True, hears=True, follows=frozenset({"succeeded", "dead"}),
+            columns={"backoff": BizType.Backoff.FIXED, "backoff_min_seconds": 2},
         ),
         Kind(
             code="lined", waits=(2, 4), order="dead_blocks",

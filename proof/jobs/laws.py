@@ -34,6 +34,8 @@ def check_form(world: World, before: Row | None, after: Row) -> None:
     if is_running and after.debounce_key:
         raise Broken(f"it runs, and another may still take its place: {name}")
     if before is None:
+        if after.status in ENDS:
+            world.bar(after, f"it was {after.status}")
         return
     if is_running:
         world.facts[after.id].has_begun = True
@@ -145,6 +147,30 @@ def _count_timers(world: World, row: Row) -> int:
     return sum(client.zscore(key, row.id) is not None for key in client.keys(f"{waiting}*"))
 
 
+def _is_followed(world: World, row: Row) -> bool:
+    """Whether a job has to follow, by how this one has ended: of one that was called off, where it took an answer."""
+    kind = world.kind(row)
+    if row.status == "cancelled":
+        return kind.hears and world.answered.get((row.biz_type_id, row.biz_id)) == row.id
+    return row.status in kind.follows
+
+
+def check_answer(world: World, follower: Row) -> None:
+    """Raises Broken where a follow-up was made of an answer that was another's, or too late, or none."""
+    said, job = follower.followed, world.rows.by_id[follower.follows]
+    is_called_off = job.status == "cancelled"
+    if is_called_off is not ("answer" in said):
+        raise Broken(f"it follows a job that is {job.status}, and not by what was answered: {world.name(follower.id)}")
+    answer = said.get("answer") or said.get("late_answer")
+    if answer is None:
+        return
+    world.met.note(Sometimes.ANSWERED if is_called_off else Sometimes.ANSWERED_LATE)
+    key = job.biz_type_id, job.biz_id, answer["at"]
+    if key in world.answers_taken:
+        raise Broken(f"an answer is taken twice: {world.name(job.id)}")
+    world.answers_taken.add(key)
+
+
 def check_new(
     world: World, fresh: Sequence[Row], changed: Mapping[str, tuple[Row | None, Row]], expected: Expected
 ) -> None:
@@ -153,14 +179,15 @@ def check_new(
     ended = Counter(
         after.id
         for before, after in changed.values()
-        if before is not None and before.status != after.status and after.status in world.kind(after).follows
-    )  # fmt: skip
+        if (before is None or before.status != after.status) and _is_followed(world, after)
+    )
     if follows != ended:
         raise Broken(f"follow-ups: {world.told(follows.elements())} instead of {world.told(ended.elements())}")
     if follows:
         world.met.note(Sometimes.FOLLOWED)
     for row in fresh:
         if row.follows:
+            check_answer(world, row)
             continue
         wrong = "nobody asked for it" if expected.new is None else expected.new(row)
         if wrong:

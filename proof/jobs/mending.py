@@ -75,7 +75,7 @@ def turn(world: World, *, steady: bool = False) -> None:
     fates = {
         row.id: [fate]
         for row in world.with_status("running")
-        if may_lose and (fate := lost(row, world.kind(row), now_ms=now_ms))
+        if may_lose and (fate := lost(row, world.kind(row), now_ms=now_ms, is_resolved=world.is_resolved(row)))
     }
     running = [row for row in world.with_status("running") if row.id not in fates]
     untimed = [row for row, at_ms in world.timers(running) if at_ms is None]

@@ -61,10 +61,12 @@ def waiting_claimed(row: Row, kind: Kind, *, now_ms: int, is_resolved: bool, is_
     return claimed(begun, kind, now_ms=now_ms, is_resolved=is_resolved)
 
 
-def lost(row: Row, kind: Kind, *, now_ms: int) -> Fate | None:
+def lost(row: Row, kind: Kind, *, now_ms: int, is_resolved: bool) -> Fate | None:
     """What the loader makes of a row whose lease has ended; None: it leaves it as it is."""
     if row.status != "running" or row.lease_ms >= now_ms:
         return None
+    if row.system_errors + 1 >= MOST_LOST and kind.hears and is_resolved:
+        return Fate("cancelled", attempts=row.attempts)
     if kind.is_once or row.system_errors + 1 >= MOST_LOST:
         return Fate("dead", row.next_run_ms, row.attempts, system_errors=row.system_errors + 1)
     wait = 0 if row.system_errors == 0 else 2**row.system_errors
@@ -88,7 +90,14 @@ class Answer(NamedTuple):
 
 
 def written(row: Row, kind: Kind, answer: Answer, *, now_ms: int, is_resolved: bool) -> Fate:
-    """What the outcome makes of a row that runs."""
+    """What the outcome makes of a row that runs; where it waited for what was answered meanwhile, that saves it."""
+    fate = _written(row, kind, answer, now_ms=now_ms, is_resolved=is_resolved)
+    if fate.status == "dead" and kind.hears and is_resolved:
+        return Fate("cancelled", attempts=fate.attempts)
+    return fate
+
+
+def _written(row: Row, kind: Kind, answer: Answer, *, now_ms: int, is_resolved: bool) -> Fate:
     attempts = row.attempts + (not kind.is_once)
     used = attempts - row.attempt_base
     if answer.kind == "done":

@@ -54,8 +54,13 @@ class Row(NamedTuple):
     @property
     def follows(self) -> str:
         """The job that this one follows; '' for none."""
+        return str(self.followed.get("id", ""))
+
+    @property
+    def followed(self) -> dict[str, Any]:
+        """What it says of the job that it follows."""
         body = json.loads(self.body)
-        return str(body["follows"]["id"]) if isinstance(body, dict) and "follows" in body else ""
+        return body["follows"] if isinstance(body, dict) and "follows" in body else {}
 
 
 _TIMES = {"created_ms": "created_at", "due_ms": "due_at", "next_run_ms": "next_run_at",

@@ -174,6 +174,28 @@ THEMES: dict[str, Theme] = {
         verbs={"create": 4, "work": 6, "crash": 6, "load": 6, "lose_timer": 10, "pass_time": 3},
         setting={**_QUIET, "has_loader": True, "most_live": 8},
     ),
+    # Jobs that wait for an answer, which comes before, while or after they run.
+    "answers": Theme(
+        kinds=("asked",),
+        verbs={
+            "create": 4,
+            "resolve": 5,
+            "lift": 3,
+            "work": 3,
+            "serve": 2,
+            "write": 2,
+            "redrive": 3,
+            "crash": 2,
+            "load": 3,
+        },
+        setting={"goes_back": False, "has_loader": True, "most_live": 8, "says": "410"},
+    ),
+    # The same, with workers that are lost.
+    "lost answers": Theme(
+        kinds=("asked",),
+        verbs={"work": 8, "crash": 8, "load": 8, "pass_time": 4, "resolve": 3, "create": 2},
+        setting={**_QUIET, "has_loader": True, "most_live": 2, "longest_ms": 16_000},
+    ),
     # What callers and people ask for, one verb after the other on one job.
     "asking": Theme(
         kinds=("again", "aged"),

@@ -77,6 +77,9 @@ class World:
         self.operations: dict[int, Counter[str]] = {}
         self.is_counted = True
         self.has_crashed = False
+        #: By business key, the job that took its answer; and by key and time the answers of which a job has said so.
+        self.answered: dict[tuple[int, str], str] = {}
+        self.answers_taken: set[tuple[int, str, str]] = set()
         #: The job of each line that began last, and when it was due then.
         self.begun_in_line: dict[Line, tuple[str, int]] = {}
         #: Whether each place has to be somebody's: no verb had a trouble, and no claim of rows came too late.
@@ -222,12 +225,14 @@ class World:
         """
         changed = self.rows.read()
         is_clean = not self.happened and not is_resting()
+        if any(self.kind(after).hears for _, after in changed.values()):
+            self.read_tombstones()
         fresh: list[Row] = []
         for job_id, (before, after) in changed.items():
+            self.facts.setdefault(job_id, Fact())
             check_form(self, before, after)
             if before is None:
                 fresh.append(after)
-                self.facts[job_id] = Fact()
             else:
                 check_fate(self, before, after, expected.fates.get(job_id, ()))
             if (expected.sets_timers or after.status != "pending") and line_of(self, after) is None:
@@ -304,8 +309,9 @@ class World:
 
     def read_tombstones(self) -> None:
         """Learns which biz ids are resolved, where that was asked for."""
-        found = Tombstone.objects.using(USING).values_list("biz_type_id", "biz_id", "at")
-        self.resolved = {(number, biz_id): round(at.timestamp() * 1000) for number, biz_id, at in found}
+        found = list(Tombstone.objects.using(USING).values_list("biz_type_id", "biz_id", "at", "answered_job"))
+        self.resolved = {(number, biz_id): round(at.timestamp() * 1000) for number, biz_id, at, _ in found}
+        self.answered = {(number, biz_id): str(job_id) for number, biz_id, _, job_id in found if job_id}
 
     def bar(self, row: Row, why: str, *, allowed: int | None = None) -> None:
         """From here on no callback of the job may begin, but by the lease that is allowed."""

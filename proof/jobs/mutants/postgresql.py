@@ -117,4 +117,10 @@ POSTGRESQL = (
         "b.ordered = ''",
         theme="lines",
     ),
+    StatementMutant(
+        "an answer saves no job that dies on PostgreSQL",
+        "ELSE coalesce(o.hears, false) END",
+        "ELSE false END",
+        theme="answers",
+    ),
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from proof.code_mutant import CodeMutant, ValueMutant
+from proof.jobs.mutants.answers import ANSWERS
 from proof.jobs.mutants.callers import CALLERS
 from proof.jobs.mutants.claims import CLAIMS
 from proof.jobs.mutants.keeping import KEEPING
@@ -23,7 +24,7 @@ from proof.virtual_time import sources, virtual_time
 
 JobMutant = CodeMutant | ValueMutant | StatementMutant | Mutant
 MUTANTS: tuple[JobMutant, ...] = (
-    *CLAIMS, *OUTCOMES, *LEASES, *RETRIES, *CALLERS, *TIMERS, *TRANSITIONS, *SCRIPTS, *KEEPING, *LINES,
+    *CLAIMS, *OUTCOMES, *LEASES, *RETRIES, *CALLERS, *TIMERS, *TRANSITIONS, *SCRIPTS, *KEEPING, *LINES, *ANSWERS,
 )  # fmt: skip
 #: Those that only histories on PostgreSQL can meet.
 ON_POSTGRESQL: tuple[JobMutant, ...] = POSTGRESQL
