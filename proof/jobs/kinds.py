@@ -108,7 +108,8 @@ KINDS = {
             columns={"backoff": BizType.Backoff.LINEAR, "backoff_min_seconds": 2},
         ),
         Kind(
-            code="asked", waits=(2,), keeps_one=True, hears=True, follows=frozenset({"succeeded", "dead"}),
+            code="asked", waits=(2,), is_once=True, keeps_one=True, hears=True,
+            follows=frozenset({"succeeded", "dead"}),
             columns={"backoff": BizType.Backoff.FIXED, "backoff_min_seconds": 2},
         ),
         Kind(

@@ -65,9 +65,9 @@ def lost(row: Row, kind: Kind, *, now_ms: int, is_resolved: bool) -> Fate | None
     """What the loader makes of a row whose lease has ended; None: it leaves it as it is."""
     if row.status != "running" or row.lease_ms >= now_ms:
         return None
-    if row.system_errors + 1 >= MOST_LOST and kind.hears and is_resolved:
-        return Fate("cancelled", attempts=row.attempts)
     if kind.is_once or row.system_errors + 1 >= MOST_LOST:
+        if kind.hears and is_resolved:
+            return Fate("cancelled", attempts=row.attempts)
         return Fate("dead", row.next_run_ms, row.attempts, system_errors=row.system_errors + 1)
     wait = 0 if row.system_errors == 0 else 2**row.system_errors
     return Fate("pending", now_ms + wait * 1000, row.attempts, system_errors=row.system_errors + 1)
