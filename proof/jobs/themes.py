@@ -188,7 +188,7 @@ THEMES: dict[str, Theme] = {
             "crash": 2,
             "load": 3,
         },
-        setting={"goes_back": False, "has_loader": True, "most_live": 8, "says": "410"},
+        setting={"goes_back": False, "troubles": 0.3, "has_loader": True, "most_live": 8, "says": "410"},
     ),
     # The same, with workers that are lost.
     "lost answers": Theme(
