@@ -51,6 +51,13 @@ ANSWERS = (
         theme="lost answers",
     ),
     CodeMutant(
+        "a claim ends what was answered without what follows",
+        "tasksapp.sql.claim_jobs",
+        "    follow_up = job.biz_type.on_resolved if decision is Decision.RESOLVED else follow_up\n",
+        "",
+        theme="answers",
+    ),
+    CodeMutant(
         "who asks late is not looked at again",
         "tasksapp.jobs.creation",
         "        _look_again(writing)",
