@@ -78,7 +78,7 @@ NO_HOUSE := --ignore=tests/house
 # Tests of how long something takes run alone, and first; their process imports their files only.
 TIMED = $(shell grep -rl --include='test_*.py' 'mark\.timing' tests)
 
-test: $(VENV)/.dev $(VENV)/.node ## all tests on SQLite, and those of SQL on PostgreSQL (eight minutes)
+test: $(VENV)/.dev $(VENV)/.node ## all tests on SQLite, and those of SQL on PostgreSQL (minutes)
 	$(PYTEST) -n 0 -m "timing and not nightly" $(NO_HOUSE) $(or $(TESTS),$(TIMED))
 	$(PYTEST) -n $(WORKERS) -m "not timing and not check and not nightly" $(NO_HOUSE) $(TESTS)
 	DELAYHUB_TEST_DATABASE=postgresql $(PYTEST) -n $(SQL_WORKERS) -m "database and not timing and not check and not nightly" $(or $(TESTS),$(ON_POSTGRESQL))

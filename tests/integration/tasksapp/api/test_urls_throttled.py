@@ -33,7 +33,11 @@ def throttled(throttle: str, *addresses: str, urls: str = "host_urls") -> list[A
 
 
 @pytest.mark.parametrize(
-    ("throttle", "urls"), [("UserRateThrottle", "host_urls"), ("ScopedRateThrottle", "host_urls_with_scope")]
+    ("throttle", "urls"),
+    [
+        ("UserRateThrottle", "host_urls"),
+        pytest.param("ScopedRateThrottle", "host_urls_with_scope", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_caller_beyond_the_rate_is_told_when_to_come_back(throttle: str, urls: str) -> None:
     empty_create, read, *refused = throttled(throttle, "v1/jobs", urls=urls)
@@ -46,6 +50,7 @@ def test_a_caller_beyond_the_rate_is_told_when_to_come_back(throttle: str, urls:
         assert 0 < int(answer.headers["Retry-After"]) <= 3600
 
 
+@pytest.mark.nightly  # by day: the throttles of callers and of strangers; each is a project in a process of its own
 def test_a_scope_that_no_view_has_lets_callers_pass() -> None:
     assert [answer.status for answer in throttled("ScopedRateThrottle", "v1/jobs")] == [400, 200, 400, 200]
 
