@@ -15,7 +15,8 @@ PAGE = ROOT / "docs/reference/settings.md"
 
 def options_table() -> str:
     """Every option of the ``DELAYHUB`` dict: name, default, bounds and meaning, from the dataclass itself."""
-    meanings = dict(re.findall(r"^    (\w+): (.*)$", inspect.getdoc(Options) or "", flags=re.MULTILINE))
+    told = re.sub(r"\n {6,}", " ", inspect.getdoc(Options) or "")  # a meaning may go on in the next line
+    meanings = dict(re.findall(r"^    (\w+): (.*)$", told, flags=re.MULTILINE))
     rows = ["| option | default | from … to | shown | what it is |", "|---|---|---|---|---|"]
     for field in fields(Options):
         least_most = limits_of(field.name)
