@@ -11,11 +11,13 @@ from proof.jobs import sometimes as of_jobs
 from proof.messages import sometimes as of_messages
 
 #: A line of JSON for each: what a run of :mod:`proof.simulate` or :mod:`proof.simulate_jobs` ended with, of which sort,
-#: from which commit and seeds, and its seconds of CPU with Redis.
+#: from which commit and seeds, and its seconds of CPU with Redis and PostgreSQL.
 KEPT = Path(__file__).parent / "long_runs.jsonl"
-SORTS = {"messages": "messages", "jobs": "jobs with rows"}
+SORTS = {"messages": "messages", "jobs": "jobs with rows", "postgresql": "jobs on PostgreSQL"}
 #: What a run of each must come by.
-ASKED = {"messages": len(of_messages.Sometimes), "jobs": len(of_jobs.Sometimes)}
+ASKED = {
+    "messages": len(of_messages.Sometimes), "jobs": len(of_jobs.Sometimes), "postgresql": len(of_jobs.Sometimes),
+}  # fmt: skip
 #: So many of the situations that a run must come by are shown: those that came seldom.
 RAREST = 6
 
