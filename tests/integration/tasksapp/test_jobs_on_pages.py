@@ -125,7 +125,7 @@ def test_the_commands_for_upkeep_exist() -> None:
     lines = re.findall(r"^python manage.py (\w+)( --[\w-]+)?", UPKEEP, flags=re.MULTILINE)
 
     assert {name for name, _ in lines} <= get_commands().keys()
-    assert len(lines) == 5
+    assert len(lines) == 4
     for name, flag in lines:
         call_command(name, *flag.split(), verbosity=0)
 
