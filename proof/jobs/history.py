@@ -219,6 +219,19 @@ def _check_counts(world: World) -> None:
 
 
 def _check_redis(world: World) -> None:
+    _take_strays(world)
+    if world.site.client.keys("*:in_flight"):
+        # Who claimed these timers died, or did not hear of it: the loader looks for such slots, once they are old.
+        world.move(SLOT_LEAKED_MS)
+        mending.turn(world, steady=True)
+        _take_strays(world)  # also those that had to wait for such a slot
+    names = [key.decode() for key in world.site.client.keys("*")]
+    left = sorted(name for name in names if not name.endswith(STAYS))
+    if left:
+        raise Broken(f"left behind: {', '.join(left)}")
+
+
+def _take_strays(world: World) -> None:
     # Strays go with a claim, where a biz type has few places one at a time; what a claim finds empty it tidies up.
     for number in range(2 + len(world.rows.by_id)):
         if number >= 2 and not world.site.client.keys("*:waiting*"):  # those of a priority have a set of their own
@@ -229,11 +242,3 @@ def _check_redis(world: World) -> None:
             working.acknowledge(world, 0, found, steady=True)
         world.move(LONGEST_WAIT_MS)
         held_slots.free()
-    if world.site.client.keys("*:in_flight"):
-        # Who claimed these timers died, or did not hear of it: the loader looks for such slots, once they are old.
-        world.move(SLOT_LEAKED_MS)
-        mending.turn(world, steady=True)
-    names = [key.decode() for key in world.site.client.keys("*")]
-    left = sorted(name for name in names if not name.endswith(STAYS))
-    if left:
-        raise Broken(f"left behind: {', '.join(left)}")
