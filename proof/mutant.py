@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Mutant:
-    """One mistake.
+class TextMutant:
+    """One mistake in a text, wherever that is put in.
 
     Args:
         name: what is wrong with it, in words.
-        right: the text of the source; at least one script has it.
+        right: the text, as the source or the statement has it.
         wrong: what stands in its place.
-        equivalent: why nobody could tell it from the right one; such a mutant is not run.
+        equivalent: why no run could tell it from the right one; such a mutant is not run.
         theme: what histories are about that meet it soon; '' for any.
     """
 
@@ -22,6 +22,12 @@ class Mutant:
     wrong: str
     equivalent: str = ""
     theme: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant(TextMutant):
+    """One mistake in the scripts; at least one of them has the right text."""
+
     #: The scripts that were built with it.
     changed: list[str] = field(default_factory=list, compare=False, repr=False)
 

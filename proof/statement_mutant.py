@@ -13,6 +13,7 @@ from unittest.mock import patch
 from django.db import connections
 from django.db.backends.utils import CursorWrapper
 
+from proof.mutant import TextMutant
 from tasksapp.sql import claim_jobs, claim_keys, keep_last, leases, ordered_keys, replace_jobs, write_outcomes
 from tasksapp.sql.driver.prepared import StatementByIds
 
@@ -22,22 +23,8 @@ _MODULES: Sequence[ModuleType] = (
 
 
 @dataclass(frozen=True, slots=True)
-class StatementMutant:
-    """One mistake.
-
-    Args:
-        name: what is wrong with it, in words.
-        right: the text, without parameters, which are written otherwise in a prepared form.
-        wrong: what stands in its place.
-        equivalent: why nobody could tell it from the right one; such a mutant is not run.
-        theme: what histories are about that meet it soon; '' for any.
-    """
-
-    name: str
-    right: str
-    wrong: str
-    equivalent: str = ""
-    theme: str = ""
+class StatementMutant(TextMutant):
+    """One mistake in statements. Its text has no parameters, which are written otherwise in a prepared form."""
 
     @contextmanager
     def made(self) -> Iterator[None]:
