@@ -37,7 +37,8 @@ def take(world: World, consumer: int, limit: int, free: int | None, *, is_lost: 
             raise Broken(f"has its unique key after its start: {message.name}")
     _check_revoked(world, found.entries)
     _check_strikes(world, found.entries)
-    died = world.look().dead  # a claim reaps, too
+    seen = world.look()
+    died = seen.dead  # a claim reaps, too
     in_line = [message for message in in_line if message.name not in died]
     _check_order(in_line, given)
     if limit == ALL and free is None and not found.more:
@@ -46,7 +47,7 @@ def take(world: World, consumer: int, limit: int, free: int | None, *, is_lost: 
         world.held[consumer] += [Held(consumer, one.id, one.token) for one in found.entries]
     elif given:
         world.met.note(Sometimes.CLAIM_LOST)
-    if world.queue.count().parked:
+    if seen.parked:
         world.met.note(Sometimes.PARKED)
     if died:
         world.met.note(Sometimes.DIED)

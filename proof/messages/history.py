@@ -8,6 +8,7 @@ from collections.abc import Callable
 from proof.broken import Broken
 from proof.earlier_release import EarlierRelease
 from proof.messages import claiming, consuming, producing
+from proof.messages.ledger import Message
 from proof.messages.places import check_nothing_left
 from proof.messages.world import CONSUMERS, Setting, World
 from proof.met import Met
@@ -95,23 +96,27 @@ class Player:
         others = [chance.choice((self.client, self.earlier or self.client)) for _ in range(CONSUMERS)]
         world = World(self.client, plan.setting, self.met, others=others)
         try:
+            in_line = claiming.line(world)
             for step in plan.steps:
-                self._act(world, step)
+                in_line = self._act(world, step, in_line)
             drain(world)
         except Broken as broken:
             return Failure(plan, broken, [*world.story, f"→ {broken}"])
         return None
 
-    def _act(self, world: World, step: Step) -> None:
+    def _act(self, world: World, step: Step, before: list[Message]) -> list[Message]:
+        """Takes a step; what was in line before it, and what is after it."""
         self.verbs += 1
-        before, now_ms = claiming.line(world), world.now_ms
+        now_ms = world.now_ms
         world.has_rung = False
         VERBS[step.verb][0](world, random.Random(step.number))
         world.check()
-        come = [message.name for message in claiming.line(world) if message not in before]
+        in_line = claiming.line(world)
+        come = [message.name for message in in_line if message not in before]
         is_heard = world.now_ms > now_ms or step.verb in UNHEARD or world.has_rung
         if come and not is_heard:
             raise Broken(f"nobody is woken: for {come}")
+        return in_line
 
     def shrink(self, failure: Failure[Setting]) -> Failure[Setting]:
         """The shortest history found that breaks the same law."""
@@ -128,7 +133,7 @@ def drain(world: World) -> None:
     for holding in world.held:
         holding.clear()
     idle = 0
-    while idle < IDLE_CLAIMS and sum(world.queue.count()):
+    while idle < IDLE_CLAIMS and world.look().taken:
         told = len(world.story)
         if world.seen.dead:
             producing.redrive(world, random.Random(0))
@@ -144,7 +149,7 @@ def drain(world: World) -> None:
         nexts = [at for at in (found.come_back_ms, found.reopens_ms) if at is not None and at > world.now_ms]
         wait = min(nexts) - world.now_ms if nexts else LONGEST_WAIT_MS
         world.time.move(1 if found.more else min(wait, LONGEST_WAIT_MS))
-    if sum(world.queue.count()):
+    if sum(world.queue.count()):  # by what the product counts
         raise Broken(f"stuck: {world.queue.count()}")
     lost = [message.name for message in world.ledger.live() if message.is_settled is False]
     if lost:

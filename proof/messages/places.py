@@ -13,15 +13,17 @@ from proof.broken import Broken
 from proof.virtual_time import CLOCK
 
 #: What is wrong with the places of a queue's messages (nothing, most often), which are leased, which are dead, whether
-#: the bell has rung, which is silent from then on, and what claims had to put right: one call, as calls are most of
-#: what a history costs.
+#: the bell has rung, which is silent from then on, what claims had to put right, and how many places are taken, and how
+#: many of them by parked ones: one call, as calls are most of what a history costs.
 _SOURCE = """
-local q, seen, wrong = KEYS[1], {}, {}
+local q, seen, wrong, taken, parked = KEYS[1], {}, {}, 0, 0
 local sets = {q .. ':waiting', q .. ':leased', q .. ':dead'}
 -- those of ready and parked messages, of which a queue has a few out of many
 for _, key in ipairs(redis.call('KEYS', q .. ':[rp][ea][ar][dk]*:*')) do sets[#sets + 1] = key end
 for _, key in ipairs(sets) do
   for _, id in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+    taken = taken + 1
+    if string.find(key, ':parked:', 1, true) then parked = parked + 1 end
     if seen[id] then wrong[#wrong + 1] = id .. ' in two places: ' .. seen[id] .. ' and ' .. key end
     seen[id] = key
     if key == q .. ':leased' and redis.call('HEXISTS', q .. ':holder', id) == 0 then
@@ -35,7 +37,7 @@ for _, id in ipairs(redis.call('HKEYS', q .. ':payload')) do
 end
 for id, key in pairs(seen) do wrong[#wrong + 1] = id .. ' without a payload: in ' .. key end
 return {wrong, redis.call('ZRANGE', q .. ':leased', 0, -1), redis.call('ZRANGE', q .. ':dead', 0, -1),
-  redis.call('DEL', KEYS[2]), redis.call('HGETALL', KEYS[3])}
+  redis.call('DEL', KEYS[2]), redis.call('HGETALL', KEYS[3]), taken, parked}
 """
 _LOOK = Script("look", "", {}, _SOURCE, hashlib.sha1(_SOURCE.encode()).hexdigest())
 
@@ -47,23 +49,26 @@ STAYS = (
 
 class Look(NamedTuple):
     """What a look at the queue has found: names of leased and dead messages, whether the bell has rung since the last
-    look, and what is wrong: a message in two places, or with a place or a payload alone, or what a claim put right.
+    look, what is wrong: a message in two places, or with a place or a payload alone, or what a claim put right; and how
+    many places are taken, and how many of them by parked messages.
     """
 
     leased: frozenset[str]
     dead: frozenset[str]
     has_rung: bool
     wrong: str
+    taken: int
+    parked: int
 
 
 def look(queue: DelayQueue) -> Look:
     """What there is to know of a queue after a verb."""
     keys = [queue.keys.base, queue.lane_keys.wake, queue.keys.healed]
-    complaints, leased, dead, has_rung, healed = _LOOK.run(queue.client, keys, ())
+    complaints, leased, dead, has_rung, healed, taken, parked = _LOOK.run(queue.client, keys, ())
     wrong = "; ".join(text.decode() for text in complaints[:3])
     if healed and not wrong:
         wrong = f"put right what nothing of this release leaves behind: {b' '.join(healed).decode()}"
-    return Look(_names(leased), _names(dead), bool(has_rung), wrong)
+    return Look(_names(leased), _names(dead), bool(has_rung), wrong, taken, parked)
 
 
 def _names(found: list[bytes]) -> frozenset[str]:
