@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from delayhub.engine import DelayQueue
 from proof.broken import Broken
 from proof.earlier_release import EarlierRelease
 from proof.messages import claiming, consuming, producing
 from proof.messages.ledger import Message
-from proof.messages.places import check_nothing_left
-from proof.messages.world import CONSUMERS, Setting, World
+from proof.messages.places import check_nothing_left, look_command
+from proof.messages.world import CONSUMERS, QUEUE, Setting, World
 from proof.met import Met
 from proof.plan import Failure, Plan, Step, shrunk
 from proof.quick_redis import QuickRedis
@@ -88,6 +89,7 @@ class Player:
     def __init__(self, client: QuickRedis, met: Met, earlier: EarlierRelease | None = None) -> None:
         self.client, self.met, self.earlier = client, met, earlier
         self.verbs = 0
+        client.send_behind(*look_command(DelayQueue(client, QUEUE)))
 
     def play(self, plan: Plan[Setting]) -> Failure[Setting] | None:
         """How a history went wrong; None where it kept all laws."""

@@ -61,10 +61,15 @@ class Look(NamedTuple):
     parked: int
 
 
-def look(queue: DelayQueue) -> Look:
-    """What there is to know of a queue after a verb."""
-    keys = [queue.keys.base, queue.lane_keys.wake, queue.keys.healed]
-    complaints, leased, dead, has_rung, healed, taken, parked = _LOOK.run(queue.client, keys, ())
+def look_command(queue: DelayQueue) -> tuple[Any, ...]:
+    """The command whose reply :func:`seen` understands; its script is loaded first."""
+    queue.client.script_load(_SOURCE)
+    return _LOOK.command([queue.keys.base, queue.lane_keys.wake, queue.keys.healed], ())
+
+
+def seen(reply: Any) -> Look:
+    """What a look at a queue has found, by its reply."""
+    complaints, leased, dead, has_rung, healed, taken, parked = reply
     wrong = "; ".join(text.decode() for text in complaints[:3])
     if healed and not wrong:
         wrong = f"put right what nothing of this release leaves behind: {b' '.join(healed).decode()}"

@@ -12,13 +12,14 @@ from delayhub.engine import DelayQueue, EngineOptions, Lease
 from delayhub.engine.limits import SET, SET_AT_ONCE, Limit, set_limits
 from proof.broken import Broken
 from proof.messages.ledger import Grant, Ledger, Message, State
-from proof.messages.places import Look, look
+from proof.messages.places import Look, seen
 from proof.messages.sometimes import Sometimes
 from proof.met import Met
 from proof.quick_redis import QuickRedis
 from proof.snapshot import Snapshot, go_back, snapshot
 from proof.virtual_time import VirtualTime
 
+QUEUE = "q"
 CONSUMERS = 3
 LEASE_MS = 10_000
 #: Tasks, by what may limit them, and flow keys; a key has a limit of its own where its task has one.
@@ -77,7 +78,7 @@ class World:
         self.client, self.setting, self.met = client, setting, met
         self.time = VirtualTime(client)
         options = EngineOptions(max_strikes=setting.max_strikes, lease_seconds=LEASE_MS / 1000)
-        *self.queues, self.office = [DelayQueue(one, "q", options=options) for one in (client, *others)]
+        *self.queues, self.office = [DelayQueue(one, QUEUE, options=options) for one in (client, *others)]
         self.held: list[list[Held]] = [[] for _ in range(CONSUMERS)]
         self.ledger = Ledger()
         self.saved: tuple[Snapshot, Ledger] | None = None
@@ -150,9 +151,9 @@ class World:
     def look(self) -> Look:
         """What there is to know of the queue now; it looks where anything was sent since the last time."""
         if self.client.sent != self._seen_at:
-            self.seen = look(self.queue)
+            *earlier, self.seen = map(seen, self.client.take_behind())
             self._seen_at = self.client.sent
-            self.has_rung |= self.seen.has_rung
+            self.has_rung |= self.seen.has_rung or any(look.has_rung for look in earlier)
         return self.seen
 
     def check(self) -> None:
