@@ -62,7 +62,7 @@ def line(world: World) -> list[Message]:
         message
         for message in world.ledger.live()
         if message.ready_ms <= world.now_ms
-        and not (message.is_held(world.now_ms) or message.unique or message.is_settled or world.has_limits(message))
+        and not (message.is_held(world.now_ms) or message.unique or message.may_be_settled or world.has_limits(message))
         and message.name not in world.seen.dead
     ]
     return sorted(in_line, key=lambda message: (message.step, message.ready_ms))
@@ -105,9 +105,9 @@ def _check_all_given(
     nexts = [
         message.ready_ms
         for message in world.ledger.live()
-        if not (message.grant or message.unique or message.is_settled)
+        if not (message.grant or message.unique or message.may_be_settled)
     ]
-    nexts += [message.grant.until_ms for message in world.ledger.live() if message.grant and not message.is_settled]
+    nexts += [message.grant.until_ms for message in world.ledger.live() if message.grant and not message.may_be_settled]
     soonest = min((at for at in nexts if at > world.now_ms), default=None)
     if soonest is not None and (found.come_back_ms is None or found.come_back_ms > soonest):
         raise Broken(f"told to come back at {found.come_back_ms} where something is due at {soonest}")
@@ -115,7 +115,7 @@ def _check_all_given(
 
 def _has_its_turn(world: World, message: Message) -> bool:
     """Whether nothing but its unique key could hold a message back, which it has."""
-    if message.unique is None or message.is_settled or world.has_limits(message):
+    if message.unique is None or message.may_be_settled or world.has_limits(message):
         return False
     is_waiting = message.ready_ms <= world.now_ms and not message.is_held(world.now_ms)
     return is_waiting and world.has_key(message)

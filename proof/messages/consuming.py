@@ -64,13 +64,13 @@ def end(world: World, consumer: int, held: Held, *, is_sent_twice: bool = False)
                 raise Broken(f"freed the key or place of another that runs it: {held.name}")
         message.end(State.DONE)
     elif owned is not None:
-        if message.is_settled is False:
+        if not message.may_be_settled:
             raise Broken(f"not ended by the one who holds it: {held.name}")
     elif held.token not in message.tokens:
         world.met.note(Sometimes.ZOMBIE_REFUSED)  # it was revived since, or Redis has forgotten that lease
         message.is_settled = message.is_settled or None
     elif message.grant is None or not (message.unique or world.counts(message)):
-        if message.is_settled is False:
+        if not message.may_be_settled:
             raise Broken(f"not ended by one whose lease ran out while it worked: {held.name}")
     else:
         world.met.note(Sometimes.LATE_END_BESIDE_ANOTHER)
@@ -127,7 +127,7 @@ def strike(world: World, chance: random.Random) -> None:
         answer = world.queues[consumer].strike([world.lease(held)], why="its process died")
         world.tell(f"consumer {consumer} strikes {held.name}: {tuple(answer)}")
         message = world.owner(held)
-        settled = message is not None and message.is_settled
+        settled = message is not None and message.may_be_settled
         _lease_over(world, held, 1 if settled else sum(answer))
 
 

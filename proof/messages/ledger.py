@@ -57,6 +57,11 @@ class Message:
     old_tokens: set[int] = field(default_factory=set)
 
     @property
+    def may_be_settled(self) -> bool:
+        """Whether it is done and kept, as far as can be known."""
+        return self.is_settled is not False
+
+    @property
     def base(self) -> str:
         """The id by which it was published: that of its copies too."""
         return self.name.partition("#")[0]

@@ -90,7 +90,7 @@ def _send(world: World, entry: Entry, message: Message) -> str:
         _enter_replaced(world, replaced)
     known = world.ledger.messages.get(name)
     # One whose end came late may be settled, which its consumer was not told: then its id is free.
-    is_there = known is not None and known.state is State.LIVE and known.is_settled is False
+    is_there = known is not None and known.state is State.LIVE and not known.may_be_settled
     if name.partition("#")[0] != entry.id or is_there:
         raise Broken(f"stored under another's id: {entry.id} as {name}")
     message.name = name
@@ -130,7 +130,7 @@ def cancel(world: World, chance: random.Random) -> None:
     for one in before:
         if one in gone and one.is_held(world.now_ms):
             raise Broken(f"cancelled under its lease: {one.name}")
-        if one not in gone and one.grant is None and not one.is_settled:
+        if one not in gone and one.grant is None and not one.may_be_settled:
             raise Broken(f"not cancelled, though nobody holds it: {one.name}")
     if removed != len(gone):
         raise Broken(f"cancel says {removed} where {len(gone)} are gone: {message.base}")
@@ -153,9 +153,9 @@ def reschedule(world: World, chance: random.Random) -> None:
     for one in world.ledger.of_base(message.base):
         if one.name in leased:
             continue
-        if outcome != "moved" and one.unique is None and not one.is_settled:
+        if outcome != "moved" and one.unique is None and not one.may_be_settled:
             raise Broken(f"not moved, though nobody holds it: {one.name} is {outcome}")
-        if one.is_settled or outcome != "moved":
+        if one.may_be_settled or outcome != "moved":
             continue
         if one.name in still_dead:  # "moved" was said of a copy
             if not world.lacks_key(one):

@@ -201,7 +201,7 @@ class World:
             raise Broken(f"given too early: {name} by {message.not_before_ms - self.now_ms} ms")
         if message.is_held(self.now_ms):
             raise Broken(f"given while another holds it: {name}, {message.grant}")
-        message.has_passed_key = False
+        message.has_passed_key = message.is_settled = False
         self._check_key(message)
         if message.grant is not None:
             self.met.note(Sometimes.RAN_OUT)
