@@ -68,7 +68,8 @@ def end(world: World, consumer: int, held: Held, *, is_sent_twice: bool = False)
             raise Broken(f"not ended by the one who holds it: {held.name}")
     elif held.token not in message.tokens:
         world.met.note(Sometimes.ZOMBIE_REFUSED)  # it was revived since, or Redis has forgotten that lease
-        message.is_settled = message.is_settled or None
+        if message.grant and (message.unique or world.counts(message)):
+            message.is_settled = message.is_settled or None
     elif message.grant is None or not (message.unique or world.counts(message)):
         if not message.may_be_settled:
             raise Broken(f"not ended by one whose lease ran out while it worked: {held.name}")

@@ -155,7 +155,7 @@ def reschedule(world: World, chance: random.Random) -> None:
             continue
         if outcome != "moved" and one.unique is None and not one.may_be_settled:
             raise Broken(f"not moved, though nobody holds it: {one.name} is {outcome}")
-        if one.may_be_settled or outcome != "moved":
+        if one.is_settled or outcome != "moved":
             continue
         if one.name in still_dead:  # "moved" was said of a copy
             if not world.lacks_key(one):

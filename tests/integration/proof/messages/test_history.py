@@ -45,6 +45,14 @@ def test_histories_keep_all_laws(client: QuickRedis) -> None:
     assert met.never == []
 
 
+@pytest.mark.parametrize("seed", [233331, 272085, 293511])
+def test_what_a_law_once_took_for_a_fault_keeps_all_laws(client: QuickRedis, seed: int) -> None:
+    with virtual_time():
+        failure = Player(client, Met(Sometimes)).play(drawn(seed))
+
+    assert failure is None
+
+
 @pytest.mark.heals  # what the mistakes leave behind
 @pytest.mark.parametrize("name", FEW)
 def test_a_mistake_in_the_scripts_is_caught_and_told_in_few_lines(client: QuickRedis, name: str) -> None:
