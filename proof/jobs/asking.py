@@ -92,6 +92,8 @@ def edit(world: World, chance: random.Random) -> None:
     next_ms, due_ms = row.next_run_ms, row.due_ms
     if in_line or chance.random() < 0.5:
         due_ms = next_ms = world.now_ms + chance.choice([1, 2500, 20_000])
+        if due_ms == row.due_ms:  # an edit that leaves all as it is need not be written
+            due_ms = next_ms = due_ms + 1
         fields["due_at"] = moment(due_ms)
     elif chance.random() < 0.4:
         fields["due_at"] = moment(due_ms)  # as it is: what a retry waits for stays, too
