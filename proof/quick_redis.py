@@ -86,7 +86,9 @@ class QuickRedis(redis.Redis):
 
     def _read(self) -> Any:
         while (reply := self._reader.gets()) is False:
-            self._reader.feed(self._socket.recv(_READ_BYTES))
+            if not (read := self._socket.recv(_READ_BYTES)):
+                raise redis.ConnectionError("the server has ended the connection")
+            self._reader.feed(read)
         return reply
 
     def pipeline(self, *args: Any, **options: Any) -> Any:
