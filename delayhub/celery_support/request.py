@@ -82,7 +82,7 @@ class OurRequest(Request):
         if keeps_key_until_end(self.request_dict) and isinstance(channel, Channel):
             for lease in channel.book.tags.get(self.message.delivery_tag, ()):
                 # By it the task passes its key on to its retry, also in a process of the pool.
-                self.request_dict["properties"][LEASE_PROPERTY] = lease.token
+                self.request_dict["properties"][LEASE_PROPERTY] = lease.mark
 
     def on_accepted(self, pid: Any, time_accepted: float) -> None:
         """Called when the task is about to start. An early acknowledgement is sent before the task can block that."""

@@ -99,7 +99,7 @@ class UniqueSend:
             # Others know its id by now, and would wait for its result without end.
             when_taken=WhenTaken.CONTINUE if is_same_task else WhenTaken.WAIT if is_canvas else when_taken,
             is_canvas=is_canvas,
-            continued=(request.properties or {}).get(LEASE_PROPERTY, 0) if is_same_task else 0,
+            continued=(request.properties or {}).get(LEASE_PROPERTY, "") if is_same_task else "",
         )
         options["headers"] = {**headers, UNIQUE_HEADER: said}
         with publishing_unique(publish):

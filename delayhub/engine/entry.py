@@ -124,6 +124,11 @@ class Lease(NamedTuple):
     id: str
     token: int
 
+    @property
+    def mark(self) -> str:
+        """What no other lease of the lane has: all leases of one claim share a token."""
+        return f"{self.token}:{self.id}"
+
 
 class Claimed(NamedTuple):
     """One claimed message.

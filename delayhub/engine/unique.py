@@ -54,8 +54,8 @@ class UniqueKey:
         when_taken: what becomes of the message where the key is taken.
         is_canvas: others wait for this message, so it is never replaced.
         expires_ms: from then on the message would not run any more: it has its key only while a consumer holds it.
-        continued: to ``continue``, the token of the lease by which the publisher holds the message that has the key; by
-            another one nothing is passed on.
+        continued: to ``continue``, the lease by which the publisher holds the message that has the key, as
+            :attr:`Lease.mark` says it; by another one nothing is passed on.
 
     Raises:
         OptionError: a value cannot work.
@@ -67,7 +67,7 @@ class UniqueKey:
     when_taken: WhenTaken = WhenTaken.REFUSE
     is_canvas: bool = False
     expires_ms: int = 0
-    continued: int = 0
+    continued: str = ""
 
     def __post_init__(self) -> None:
         # Half of a surrogate pair, which JSON can bring in, has no bytes in UTF-8.

@@ -20,7 +20,7 @@ logger = get_logger(__name__)
 
 #: The header with the unique key of a message: ``{"key": …, "until": …, "ms": …}``.
 UNIQUE_HEADER = "x-delayhub-unique"
-#: The property of a delivered message that has a unique key: the token of the lease by which this worker holds it.
+#: The property of a delivered message that has a unique key: the lease by which this worker holds it.
 LEASE_PROPERTY = "x-delayhub-lease"
 
 
@@ -31,13 +31,13 @@ class UniquePublish:
     Args:
         when_taken: what becomes of it where its key is taken.
         is_canvas: others wait for it.
-        continued: where a task publishes itself once more, the token of the lease of its message; 0 for none.
+        continued: where a task publishes itself once more, the lease of its message, as :attr:`Lease.mark` says it.
         offered: what became of it, queue by queue.
     """
 
     when_taken: WhenTaken
     is_canvas: bool
-    continued: int = 0
+    continued: str = ""
     offered: list[Offered] = field(default_factory=list)
 
     @property
@@ -75,7 +75,7 @@ def unique_of(message: Mapping[str, Any]) -> UniqueKey | None:
             when_taken=publish.when_taken if publish is not None else WhenTaken.WAIT,
             is_canvas=publish is None or publish.is_canvas,
             expires_ms=due_ms(moment_of(headers["expires"], UTC)) if headers.get("expires") else 0,
-            continued=publish.continued if publish is not None else 0,
+            continued=publish.continued if publish is not None else "",
         )
     except (OptionError, ValueError, TypeError, KeyError, AttributeError) as error:
         logger.warning("a message is stored without its unique key %r: %s", said, error)

@@ -186,7 +186,7 @@ def retry(world: World, chance: random.Random) -> None:
             return
         again = Message(message.base, message.task, message.flow_key, message.step, 0, 0)
         if message.unique is not None:
-            again.unique = replace(message.unique, when_taken=WhenTaken.CONTINUE, continued=held.token)
+            again.unique = replace(message.unique, when_taken=WhenTaken.CONTINUE, continued=world.lease(held).mark)
         is_owner = world.owner(held) is not None
         passes = is_owner and message.is_held(world.now_ms) and message.unique and world.has_key(message)
         store(world, chance, again)

@@ -236,13 +236,13 @@ MUTANTS = (
     ),
     Mutant(
         "a retry takes the key from another that runs",
-        "or '', '^%d+') == m.lease\n",
-        "or '', '^%d+') ~= nil\n",
+        "local continues = lease and lease .. ':' .. holder == m.lease\n",
+        "local continues = lease\n",
     ),
     Mutant(
         "a retry does not get the key of its task",
-        "or '', '^%d+') == m.lease\n",
-        "or '', '^%d+') == nil\n",
+        "local continues = lease and lease .. ':' .. holder == m.lease\n",
+        "local continues = false\n",
     ),
     Mutant(
         "a taken key refuses nobody",

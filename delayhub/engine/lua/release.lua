@@ -15,7 +15,7 @@ for i, id in ipairs(ids) do
   if ARGV[2] == '1' then
     redis.call('HSETNX', q .. STRIKES, id, 0)
   end
-  local waits = takes_turn(q, id, step)
+  local waits = takes_turn(q, id, step, now + delay)
   if delay > 0 and not waits then
     redis.call('ZADD', q .. WAITING, (now + delay) * 16 + step, id)
   elseif not waits then

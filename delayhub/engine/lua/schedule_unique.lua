@@ -2,7 +2,7 @@
 -- KEYS: queue, lane
 -- ARGV: id, due ms, step, payload, publish token ('' for none), unique key, what is kept beside it (see parts/pass_key.lua), for
 --   how many ms it is taken (0: until the end or the start of the message), where it is taken: refuse, replace, wait or continue;
---   to continue, the token of the lease by which the publisher holds the message that has the key
+--   to continue, the lease by which the publisher holds the message that has the key: its token, ':', the id
 -- Returns: outcome (added, refused, replaced, follows: it waits for the key, repeated: this publish had stored it already), the
 --   id it has, or that of the message which has the key; of one that was replaced: id, payload
 -- Complexity: O(log n); where the id is taken, O(copies) as well (100 at most)

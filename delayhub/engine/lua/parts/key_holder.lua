@@ -36,9 +36,9 @@ local function follow(q, key, id, about, due, step)
   put_off(q, id, score)
 end
 
--- takes_turn(q, id, step): whether a message that comes back from a consumer waits for its unique key, which another has by now:
--- a retry, which its task published before its process was lost.
-local function takes_turn(q, id, step)
+-- takes_turn(q, id, step, due): whether a message that comes back from a consumer waits for its unique key, which another has by
+-- now: a retry, which its task published before its process was lost. It is due at that time, once it has the key.
+local function takes_turn(q, id, step, due)
   local key, about = nil, nil
   if redis.call('EXISTS', q .. UNIQUE) == 1 then
     key, about = key_of(q, id)
@@ -47,7 +47,7 @@ local function takes_turn(q, id, step)
   if key and not holder then
     redis.call('HSET', q .. UNIQUE, 'key:' .. key, id)
   elseif holder and holder ~= id then
-    follow(q, key, id, about, now, tonumber(step))
+    follow(q, key, id, about, due, tonumber(step))
     return true
   end
   return false

@@ -6,7 +6,7 @@ end
 -- offer(q, lane, m): stores a message with a unique key, unless the key is taken. `m` has id, due, step, payload, token; key,
 -- about, ms (for how long it is taken, 0: see about); and mode, which says what a taken key means: refuse, replace (the one that
 -- has it, where no consumer holds that, or the one that waits for it), wait, or continue (as wait, but its own message, which
--- the publisher holds by the lease m.lease, passes it the key). Returns an outcome, the id, and what was replaced, also by an
+-- the publisher holds by m.lease: token, ':', id, passes it the key). Returns an outcome, the id, and what was replaced, also by an
 -- earlier try: its id and payload.
 local function offer(q, lane, m)
   local stored = m.token ~= '' and stored_already(q, m.id, m.token)
@@ -30,8 +30,9 @@ local function offer(q, lane, m)
   local name = store(q, m)
   -- The message of a task that runs, and publishes itself once more (a retry), takes the key along; but only by the lease that
   -- holds the message which has it: where the publisher's was lost, or has published a retry before, another runs under the key.
-  local continues = m.mode == 'continue' and is_held and base_name(q, holder) == m.id
-  continues = continues and string.match(redis.call('HGET', q .. HOLDER, holder) or '', '^%d+') == m.lease
+  -- The id belongs to it, since all leases of a claim have one token, and a task may hold its message and its retry by one claim.
+  local lease = m.mode == 'continue' and is_held and string.match(redis.call('HGET', q .. HOLDER, holder) or '', '^%d+')
+  local continues = lease and lease .. ':' .. holder == m.lease
   if not holder or victim == holder or continues then
     give_key(q, m.key, name, m.about)
     place(q, lane, name, m.due, m.step)

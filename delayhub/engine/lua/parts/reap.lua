@@ -21,7 +21,7 @@ local function reap(q, limit, max_strikes, why)
       free_keys(q, {id}, false)
       died = died + 1
     else
-      if not takes_turn(q, id, step or 0) then
+      if not takes_turn(q, id, step or 0, now) then
         redis.call('ZADD', q .. READY .. (step or 0), score or now_us, id)
       end
       returned = returned + 1

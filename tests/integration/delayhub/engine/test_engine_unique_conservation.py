@@ -52,9 +52,11 @@ class UniqueConservation(RuleBasedStateMachine):
             lease = data.draw(st.sampled_from(self.leases))
             key = self._key_of(lease.id)
             name = lease.id.partition("#")[0]
-            self._offer(name, key, WhenTaken.CONTINUE, later=later, is_canvas=False, continued=lease.token)
+            self._offer(name, key, WhenTaken.CONTINUE, later=later, is_canvas=False, continued=lease.mark)
 
-    def _offer(self, name: str, key: str, mode: WhenTaken, *, later: bool, is_canvas: bool, continued: int = 0) -> None:
+    def _offer(
+        self, name: str, key: str, mode: WhenTaken, *, later: bool, is_canvas: bool, continued: str = ""
+    ) -> None:
         unique = UniqueKey(key=key, when_taken=mode, is_canvas=is_canvas, continued=continued)
 
         found = offer(self.queue, Entry(name, FAR if later else 0, key.encode()), unique)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from delayhub.engine import DelayQueue, Entry, Lease
-from delayhub.engine.unique import UniqueKey, WhenTaken, offer
+from delayhub.engine.unique import UniqueKey, WhenTaken, free_key, offer
 
 
 def put(
-    queue: DelayQueue, name: str, when_taken: WhenTaken = WhenTaken.REFUSE, *, continued: int = 0
+    queue: DelayQueue, name: str, when_taken: WhenTaken = WhenTaken.REFUSE, *, continued: str = ""
 ) -> tuple[str, str]:
     """Offers a message for the key ``k``: what became of it, and its id."""
     unique = UniqueKey(key="k", when_taken=when_taken, continued=continued)
@@ -16,7 +16,7 @@ def put(
 
 def retried(queue: DelayQueue, lease: Lease) -> tuple[str, str]:
     """What becomes of the retry of a task that runs under a lease, and its id."""
-    return put(queue, lease.id.partition("#")[0], WhenTaken.CONTINUE, continued=lease.token)
+    return put(queue, lease.id.partition("#")[0], WhenTaken.CONTINUE, continued=lease.mark)
 
 
 def claimed(queue: DelayQueue, *, lease_ms: int | None = None) -> list[Lease]:
@@ -90,6 +90,35 @@ def test_a_task_that_publishes_its_retry_twice_leaves_the_key_with_the_first(que
 
     queue.acknowledge([first])
     assert [lease.id for lease in claimed(queue)] == ["a#2"]
+
+
+def test_a_message_whose_key_was_freed_does_not_take_it_from_its_retry_in_the_same_claim(
+    queue: DelayQueue,
+) -> None:
+    put(queue, "a")
+    (lost,) = claimed(queue, lease_ms=0)
+    free_key(queue, "k")
+    retried(queue, lost)
+    original, retry = claimed(queue)
+
+    assert (original.id, retry.id, original.token) == ("a", "a#1", retry.token)
+    assert retried(queue, original) == ("follows", "a#2")
+    assert claimed(queue) == []
+
+
+def test_an_original_that_is_given_back_for_later_waits_for_its_time_and_for_its_retry(
+    queue: DelayQueue,
+) -> None:
+    put(queue, "a")
+    (original,) = claimed(queue)
+    retried(queue, original)
+    (retry,) = claimed(queue)
+
+    queue.release([original], delay_ms=60_000)
+    queue.acknowledge([retry])
+
+    assert claimed(queue) == []
+    assert queue.count().waiting == 1
 
 
 def test_a_retry_that_names_no_lease_waits_for_its_own_message(queue: DelayQueue) -> None:

@@ -25,12 +25,12 @@ class Holding(Channel):
 @pytest.mark.parametrize(
     ("until", "tag", "expected"),
     [
-        ("end", "7", 42),
+        ("end", "7", "42:1"),
         ("start", "7", None),  # it has its key no more when it runs
         ("end", "8", None),  # it was claimed without a lease
     ],
 )
-def test_a_task_with_a_unique_key_knows_its_lease(until: str, tag: str, expected: int | None) -> None:
+def test_a_task_with_a_unique_key_knows_its_lease(until: str, tag: str, expected: str | None) -> None:
     app = Celery("requests", set_as_current=False)
 
     @app.task(name="t", shared=False)
