@@ -42,6 +42,7 @@ class StartupChecks(bootsteps.StartStopStep):
 
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)
+        self._has_started = False
         connection = parent.app.connection_for_read()
         try:
             if str(connection.transport_cls).startswith("delayhub"):
@@ -53,7 +54,11 @@ class StartupChecks(bootsteps.StartStopStep):
             self._end(str(error))
 
     def start(self, parent: Any) -> None:
-        """Called at the start and at every reconnect, when the server may be another one."""
+        """Called at the start and at every reconnect, when the server may be another one.
+
+        Raises:
+            redis.ConnectionError: at a reconnect it is a replica, amid a failover maybe: Celery connects again.
+        """
         channel, scheme = parent.connection.default_channel, scheme_of(parent.app)
         idle = [*idle_task_options(parent.app, scheme=scheme), *idle_slots(parent.app, scheme=scheme)]
         for about in [*faulty_task_options(parent.app), *idle]:
@@ -68,6 +73,8 @@ class StartupChecks(bootsteps.StartStopStep):
             fitness.require()
         except RedisUnfit as unfit:
             if channel.options.check_redis:
+                if self._has_started and fitness.is_replica:
+                    raise redis.ConnectionError(str(unfit)) from unfit
                 self._end(str(unfit))
             logger.warning("%s", unfit, extra={"action": "startup"})
         if parent.app.conf.task_protocol != 2:
@@ -76,6 +83,7 @@ class StartupChecks(bootsteps.StartStopStep):
             self._end(fault)
         self._look_at_jobs(parent.app, channel)
         self._look_for_kombus_messages(channel, list(parent.app.amqp.queues))
+        self._has_started = True
 
     def _look_at_jobs(self, app: Any, channel: Channel) -> None:
         store = find_job_store()

@@ -21,11 +21,13 @@ class Fitness:
 
     ``server``: its name and version, ``Redis 7.0.15``, ``Valkey 9.1.2``, or ``Redis`` where it does not say.
     ``faults``: it loses timers or cannot run our scripts. ``warnings``: it may lose them in an accident.
+    ``is_replica``: it is one, which is among the faults.
     """
 
     server: str
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    is_replica: bool = False
 
     def require(self) -> None:
         """Raises RedisUnfit where there are faults."""
@@ -71,7 +73,8 @@ def _examine(client: redis.Redis, *, is_cluster: bool) -> Fitness:
         faults.append("it is a node of a Redis Cluster, which has only some of the keys: write delayhub-cluster://")
     if is_cluster and not info.get("connected_slaves"):
         warnings.append("it has no replica: when it fails, its queues stand still until it is back")
-    if info.get("role") == "slave":
+    is_replica = info.get("role") == "slave"
+    if is_replica:
         faults.append("it is a replica, which takes no writes: name the master, or its sentinels")
     if not info.get("aof_enabled"):
         saves = save_points(client)
@@ -79,7 +82,7 @@ def _examine(client: redis.Redis, *, is_cluster: bool) -> Fitness:
             warnings.append("it keeps nothing on disk, so a restart loses every task: set appendonly yes")
         elif saves:
             warnings.append("it has snapshots but no append-only file: an accident loses the tasks since the last one")
-    return Fitness(server, tuple(faults), tuple(warnings))
+    return Fitness(server, tuple(faults), tuple(warnings), is_replica)
 
 
 def server_in(info: Mapping[str, Any]) -> str:

@@ -11,7 +11,14 @@ from typing import Any
 import redis
 from kombu.log import get_logger
 from kombu.utils.objects import cached_property
-from redis.exceptions import ClusterCrossSlotError, MovedError, OutOfMemoryError, RedisError, ResponseError
+from redis.exceptions import (
+    ClusterCrossSlotError,
+    MovedError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+)
 
 from delayhub.errors import OptionError
 from delayhub.transport import kombu_versions
@@ -29,6 +36,11 @@ UNANSWERED = "x-delayhub-unanswered"
 
 class KombuChannel(kombu_versions.Channel):
     """Exchanges, bindings and fanout on Redis; queues are its subclass's."""
+
+    def _get_pool(self, asynchronous: bool = False) -> Any:
+        pool = super()._get_pool(asynchronous=asynchronous)
+        pool.connection_class = leaving_replicas(pool.connection_class)
+        return pool
 
     @cached_property
     def _refresh_binding(self) -> Any:
@@ -150,6 +162,35 @@ def _refusals_named() -> Iterator[None]:
 def takes_no_writes(error: ResponseError) -> bool:
     """Whether Redis refuses every write, and every ping too, since it could not write to its disk."""
     return "MISCONF" in str(error)
+
+
+class LeavesReplicas:
+    """Put before one of redis-py's connection classes: see :func:`leaving_replicas`."""
+
+    def read_response(self, *given: Any, **options: Any) -> Any:
+        """The next reply.
+
+        Raises:
+            redis.ConnectionError: the server is a replica, which has not done what was asked; the connection is closed.
+        """
+        try:
+            return super().read_response(*given, **options)  # type: ignore[misc]  # the class that this is put before
+        except ResponseError as error:
+            # Before Redis 7, what a script was refused is in the text of another error.
+            if not isinstance(error, ReadOnlyError) and "-READONLY" not in str(error):
+                raise
+            this: Any = self
+            this.disconnect()
+            raise redis.ConnectionError(f"the server is a replica now: {error}") from error
+
+
+def leaving_replicas(plain: type[redis.Connection]) -> type[redis.Connection]:
+    """The class of connections that end where their server has become a replica.
+
+    Redis does not close the connections to a master that it makes a replica. Its address may be another server's by
+    then, as that of a managed Redis is after a failover, and who connects anew finds that one.
+    """
+    return type(plain.__name__, (LeavesReplicas, plain), {})
 
 
 HINT = "for a port without TLS, write delayhub:// in place of delayhubs://, and no broker_use_ssl"

@@ -17,7 +17,7 @@ from kombu import Queue
 from delayhub.celery_support import job_store
 from delayhub.celery_support.delayed_task import DelayedTask
 from delayhub.celery_support.startup_checks import StartupChecks
-from delayhub.local.redis_server import RedisServer
+from delayhub.local.redis_server import RedisServer, free_port
 
 LOGGER = "delayhub.celery_support.startup_checks"
 
@@ -66,6 +66,24 @@ def test_a_worker_refuses_a_server_that_evicts(
     assert ended.value.code
     assert "maxmemory-policy is allkeys-lru" in caplog.text
     assert "set noeviction" in caplog.text
+
+
+def test_a_worker_does_not_start_on_a_replica_and_waits_where_it_comes_back_to_one(
+    app: Celery, redis_client: redis.Redis
+) -> None:
+    with app.connection_for_write() as connection:
+        parent: Any = SimpleNamespace(app=app, connection=connection)
+        known, new = StartupChecks(parent), StartupChecks(parent)
+        known.start(parent)
+        redis_client.replicaof("127.0.0.1", free_port())
+        try:
+            with pytest.raises(WorkerShutdown):
+                new.start(parent)
+            with pytest.raises(connection.connection_errors, match="it is a replica"):
+                known.start(parent)
+        finally:
+            redis_client.replicaof("NO", "ONE")
+        known.start(parent)
 
 
 def test_the_refusal_can_be_overruled(evicting: None, app: Celery, caplog: pytest.LogCaptureFixture) -> None:
