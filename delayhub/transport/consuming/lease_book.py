@@ -301,16 +301,18 @@ class LeaseBook:
         Raises:
             redis.RedisError: Redis cannot be reached.
         """
-        self.flush(client)
         longest = self.options.max_hold_seconds
         oldest = time.monotonic() - longest if longest else None
         leases = [lease for lease, since in list(self.held.items()) if oldest is None or since > oldest]
         buffered = {lease for buffer in list(self.buffers) for lease in buffer.leases()}
         self.lost &= buffered
         leases += buffered - self.lost
-        self._in_groups(
-            leases, lambda lane, queue, group: self._renew(queue, group, buffered, self.queue(lane, queue, client))
-        )
+        try:
+            self._in_groups(
+                leases, lambda lane, queue, group: self._renew(queue, group, buffered, self.queue(lane, queue, client))
+            )
+        finally:  # one node's failure stops neither
+            self.flush(client)
 
     def _renew(self, queue: str, group: list[Lease], buffered: set[Lease], target: DelayQueue) -> None:
         kept = target.extend(group)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import pytest
 import redis
 from kombu import Connection, Consumer, Exchange, Producer, Queue
 
-from delayhub.engine import Counts
+from delayhub.engine import Counts, DelayQueue
 from delayhub.engine.fitness import examine
 from delayhub.errors import NotReplicated, OptionError
 from delayhub.local.redis_server import free_port
+from delayhub.redis_cluster import NotExecuted
 from delayhub.transport.broker_pool import broker_pool
 from tests.cluster import LocalCluster, bus_port
 from tests.consuming import drain, keep_payloads
@@ -37,6 +39,38 @@ def publish(connection: Any, queues: list[Queue], count: int) -> None:
     for queue in queues:
         for number in range(count):
             producer.publish([queue.name, number], exchange=queue.name, routing_key=queue.name, declare=[queue])
+
+
+def test_leases_are_renewed_although_another_node_takes_no_acknowledgements(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, held, _ = queues_on_each_node(cluster)
+    acknowledge = DelayQueue.acknowledge
+
+    def refuse(self: DelayQueue, leases: Any) -> int:
+        if self.name == done.name:
+            raise NotExecuted("its node is away")
+        return acknowledge(self, leases)
+
+    with Connection(cluster.url) as connection, connection.channel() as channel:
+        publish(connection, [done, held], 1)
+        messages = [channel.basic_get(queue.name) for queue in (done, held)]
+
+        def lease_end() -> int:
+            (leased,) = channel.queue(held.name).list("leased")
+            return leased.at_ms
+
+        before = lease_end()
+        time.sleep(0.005)  # a lease renewed within the same ms has the same end
+        with monkeypatch.context() as patched:
+            patched.setattr(DelayQueue, "acknowledge", refuse)
+            messages[0].ack()
+            with pytest.raises(NotExecuted):
+                channel.book.keep()
+        assert lease_end() > before
+        messages[1].ack()
+
+        assert [channel.count(queue.name) for queue in (done, held)] == [Counts(0, 0, 0, 0)] * 2
 
 
 @pytest.mark.parametrize("prefetch", [0, 1])
