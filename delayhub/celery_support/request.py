@@ -86,6 +86,9 @@ class OurRequest(Request):
 
     def on_accepted(self, pid: Any, time_accepted: float) -> None:
         """Called when the task is about to start. An early acknowledgement is sent before the task can block that."""
+        if self.runs_here and self._went_back():
+            self._is_broken_off = True
+            return
         try:
             if not self.task.acks_late and isinstance(self.message.channel, Channel):
                 self._acknowledge_early(self.message.channel)
@@ -94,6 +97,11 @@ class OurRequest(Request):
             if self.runs_here:  # elsewhere the task runs all the same
                 self.break_off(error)
             raise
+
+    def _went_back(self) -> bool:
+        """Whether its message was given back while it waited for a thread, with the connection: it comes again."""
+        channel = self.message.channel
+        return isinstance(channel, Channel) and self.message.delivery_tag not in channel.book.tags
 
     def _acknowledge_early(self, channel: Channel) -> None:
         book, tag = channel.book, self.message.delivery_tag
@@ -142,6 +150,8 @@ class OurRequest(Request):
 
     def run(self, target: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """What a pool of this process runs: the task. An error that it lets out would end a solo worker."""
+        if self._is_broken_off:
+            return None  # to on_success
         try:
             return target(*args, **options)
         except Exception as error:

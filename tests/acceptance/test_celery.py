@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +14,7 @@ from celery import chain, chord, group
 from celery.exceptions import TaskRevokedError
 
 from delayhub.engine import Counts, DelayQueue
+from delayhub.engine.limits import SET, SET_AT_ONCE, Limit, read_limits, set_limits
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance import ledger
 from tests.acceptance.celery_worker import CeleryWorker
@@ -114,6 +116,26 @@ def test_a_connection_cut_during_a_late_acknowledged_task_does_not_run_it_twice(
         wait_until(lambda: counts(redis_client) == Counts(0, 0, 0, 0), otherwise="an empty queue")
 
     assert ledger.task_ids(proj).count(task.id) == 1
+
+
+@pytest.mark.slow
+def test_what_waits_for_a_thread_when_the_connection_is_cut_runs_once(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_server: RedisServer, redis_client: redis.Redis
+) -> None:
+    with TcpProxy(redis_server.port) as proxy, worker("threads", broker_port=proxy.port) as running:
+        queue = DelayQueue(redis_client, "celery")
+        for layer in (SET, SET_AT_ONCE):  # with limits, a message comes when a thread is free
+            set_limits(queue, layer, dict.fromkeys(read_limits(queue).tasks, Limit(0)))
+        ids = [proj.run.delay(0.5).id for _ in range(12)]
+        wait_until(
+            lambda: running.log.count("] received") >= 4 and bool(ledger.task_ids(proj)), otherwise="those that wait"
+        )
+
+        assert proxy.cut() > 0
+
+        wait_until(lambda: set(ledger.task_ids(proj, "end")) == set(ids), otherwise="all ends")
+        wait_until(lambda: counts(redis_client) == Counts(0, 0, 0, 0), otherwise="an empty queue")
+    assert Counter(ledger.task_ids(proj)) == dict.fromkeys(ids, 1)
 
 
 @pytest.mark.slow

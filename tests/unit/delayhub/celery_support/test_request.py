@@ -82,6 +82,7 @@ class Marked(Channel):
         self.early: list[str] = []
         self.counts, self.holds = False, True
         self.book: Any = SimpleNamespace(
+            tags={"7": ()},
             counts=lambda tag: self.counts,
             keep_started=lambda tag: self.kept.append(f"keep {tag}") or self.holds,
             end_started=lambda tag: self.kept.append(f"end {tag}"),
@@ -350,6 +351,20 @@ def test_a_request_ends_that_leaves_its_pool_with_an_error_of_its_result_store(
     assert one.id not in state.requests
     assert (channel.lost, channel.rejected, channel.kept) == (lost, rejected, kept)
     assert channel.freed == 1
+
+
+@pytest.mark.parametrize("acks_late", [True, False])
+def test_a_task_whose_message_went_back_while_it_waited_for_a_thread_does_not_start(
+    acks_late: bool, run: Callable[..., OurRequest], channel: Marked
+) -> None:
+    started: list[bool] = []
+    channel.book.tags.clear()  # as a lost connection leaves it
+
+    one = run(lambda *_: started.append(True), acks_late=acks_late)
+
+    assert not started
+    assert one not in state.active_requests
+    assert (channel.rejected, channel.early, channel.kept) == ([], [], [])
 
 
 def test_a_request_ends_whose_start_or_success_could_not_be_reported(
