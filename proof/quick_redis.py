@@ -71,7 +71,7 @@ class QuickRedis(redis.Redis):
             reply = self._exchange((*name.split(), *rest))  # a name may be of two words
         if isinstance(reply, redis.RedisError):
             raise reply
-        if name not in self.response_callbacks:
+        if name in _SCRIPTS or name not in self.response_callbacks:
             return reply
         options.pop("keys", None)  # as redis-py does: it is for caches
         return self.response_callbacks[name](reply, **options)

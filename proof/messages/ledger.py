@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from delayhub.engine.unique import UniqueKey, Until
@@ -77,6 +77,10 @@ class Message:
         """Whether a lease of it has not run out."""
         return self.grant is not None and self.grant.until_ms > now_ms
 
+    def copy(self) -> Message:
+        """It as it is now."""
+        return replace(self, tokens=set(self.tokens), old_tokens=set(self.old_tokens))
+
     def revive(self) -> None:
         """It lives again, and knows nothing of its earlier leases."""
         self.old_tokens |= self.tokens
@@ -96,6 +100,13 @@ class Ledger:
     intervals_ms: dict[str, int] = field(default_factory=dict)
     next_start_ms: dict[str, float] = field(default_factory=dict)
     revoked_until_ms: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def copy(self) -> Ledger:
+        """It as it is now."""
+        return Ledger(
+            {name: message.copy() for name, message in self.messages.items()},
+            dict(self.intervals_ms), dict(self.next_start_ms), self.revoked_until_ms.copy(),
+        )  # fmt: skip
 
     def live(self) -> list[Message]:
         """Messages that have to be run."""

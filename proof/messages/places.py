@@ -20,10 +20,12 @@ local q, seen, wrong, taken, parked = KEYS[1], {}, {}, 0, 0
 local sets = {q .. ':waiting', q .. ':leased', q .. ':dead'}
 -- those of ready and parked messages, of which a queue has a few out of many
 for _, key in ipairs(redis.call('KEYS', q .. ':[rp][ea][ar][dk]*:*')) do sets[#sets + 1] = key end
+local found = {}
 for _, key in ipairs(sets) do
-  for _, id in ipairs(redis.call('ZRANGE', key, 0, -1)) do
-    taken = taken + 1
-    if string.find(key, ':parked:', 1, true) then parked = parked + 1 end
+  found[key] = redis.call('ZRANGE', key, 0, -1)
+  taken = taken + #found[key]
+  if string.find(key, ':parked:', 1, true) then parked = parked + #found[key] end
+  for _, id in ipairs(found[key]) do
     if seen[id] then wrong[#wrong + 1] = id .. ' in two places: ' .. seen[id] .. ' and ' .. key end
     seen[id] = key
     if key == q .. ':leased' and redis.call('HEXISTS', q .. ':holder', id) == 0 then
@@ -36,8 +38,8 @@ for _, id in ipairs(redis.call('HKEYS', q .. ':payload')) do
   seen[id] = nil
 end
 for id, key in pairs(seen) do wrong[#wrong + 1] = id .. ' without a payload: in ' .. key end
-return {wrong, redis.call('ZRANGE', q .. ':leased', 0, -1), redis.call('ZRANGE', q .. ':dead', 0, -1),
-  redis.call('DEL', KEYS[2]), redis.call('HGETALL', KEYS[3]), taken, parked}
+return {wrong, found[q .. ':leased'], found[q .. ':dead'], redis.call('DEL', KEYS[2]), redis.call('HGETALL', KEYS[3]),
+  taken, parked}
 """
 _LOOK = Script("look", "", {}, _SOURCE, hashlib.sha1(_SOURCE.encode()).hexdigest())
 

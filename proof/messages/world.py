@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -165,7 +164,7 @@ class World:
 
     def save(self) -> None:
         """Keeps the present state as one to which Redis may go back."""
-        self.saved = snapshot(self.client), copy.deepcopy(self.ledger)
+        self.saved = snapshot(self.client), self.ledger.copy()
 
     def go_back(self) -> bool:
         """Redis loses what came since it was saved; consumers keep what they believe. False: none was saved."""
@@ -174,7 +173,7 @@ class World:
         earlier, ledger = self.saved
         lost = {held for holding in self.held for held in holding if self.owner(held)}
         go_back(self.client, earlier)
-        self.ledger = copy.deepcopy(ledger)
+        self.ledger = ledger.copy()
         self.ledger.next_start_ms.clear()
         self.time.move(1)  # no server takes another's place within the ms; tokens of leases rely on that
         self.met.note(Sometimes.WENT_BACK)
