@@ -215,6 +215,21 @@ class OurRequest(Request):
             arguments = job_id, self.hostname or "", seconds
             threading.Thread(target=_fail_job, args=arguments, name="delayhub-time-limit", daemon=True).start()
 
+    def cancel(self, *args: Any, **options: Any) -> None:
+        """Ends the task as Celery does it, with the connection or at a cold shutdown; its message comes again.
+
+        The channel has kept that, as of all that runs while a connection is lost.
+        """
+        is_over = True
+        try:
+            super().cancel(*args, **options)
+        except NotImplementedError:  # by a pool that cannot end a task, which goes on
+            is_over = False
+            raise
+        finally:
+            if is_over and not self.acknowledged and isinstance(self.message.channel, Channel):
+                self.reject(requeue=True)
+
     def reject(self, requeue: bool = False) -> None:
         """Gives the message back, or drops it."""
         # At a cold shutdown the worker kills its children by itself.

@@ -119,6 +119,24 @@ def test_a_connection_cut_during_a_late_acknowledged_task_does_not_run_it_twice(
 
 
 @pytest.mark.slow
+def test_a_task_that_its_worker_cancels_when_the_connection_is_cut_comes_again(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_server: RedisServer, redis_client: redis.Redis
+) -> None:
+    with TcpProxy(redis_server.port) as proxy:
+        with worker("prefork", broker_port=proxy.port, ACKS_LATE="1", CANCELS="1") as running:
+            task = proj.run.delay(3.0)
+            wait_until(lambda: ledger.task_ids(proj), otherwise="its start")
+
+            assert proxy.cut() > 0
+
+            wait_until(
+                lambda: ledger.task_ids(proj, "end") == [task.id],
+                otherwise=lambda: f"its end: {running.log}\n{counts(redis_client)}",
+            )
+            wait_until(lambda: counts(redis_client) == Counts(0, 0, 0, 0), otherwise="an empty queue")
+
+
+@pytest.mark.slow
 def test_what_waits_for_a_thread_when_the_connection_is_cut_runs_once(
     proj: Any, worker: Callable[..., CeleryWorker], redis_server: RedisServer, redis_client: redis.Redis
 ) -> None:

@@ -38,6 +38,7 @@ app.conf.update(
     worker_prefetch_multiplier=int(os.environ.get("PREFETCH", "4")),
     **({"task_acks_late": True} if "ACKS_LATE" in os.environ else {}),
     **({"task_reject_on_worker_lost": True} if "REJECT_LOST" in os.environ else {}),
+    **({"worker_cancel_long_running_tasks_on_connection_loss": True} if "CANCELS" in os.environ else {}),
     worker_soft_shutdown_timeout=float(os.environ.get("SOFT_SECONDS", "0")),
     worker_deduplicate_successful_tasks=bool(os.environ.get("DEDUPLICATE")),
     worker_disable_prefetch=bool(os.environ.get("DISABLE_PREFETCH")),

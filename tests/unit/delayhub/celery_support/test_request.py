@@ -227,6 +227,28 @@ def test_at_a_cold_shutdown_the_worker_kills_its_children_itself(
     assert (channel.lost, channel.rejected) == ([], [("7", True)])
 
 
+@pytest.mark.parametrize(
+    ("error", "rejected"), [(None, [("7", True)]), (OSError, [("7", True)]), (NotImplementedError, [])]
+)
+def test_a_cancelled_task_is_given_back_unless_its_pool_goes_on_with_it(
+    error: type[Exception] | None,
+    rejected: list[object],
+    request_of: OurRequest,
+    channel: Marked,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def cancel(*_: Any) -> None:
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(Request, "cancel", cancel)
+
+    with contextlib.suppress(OSError, NotImplementedError):
+        request_of.cancel(None)
+
+    assert (channel.lost, channel.rejected) == ([], rejected)
+
+
 @pytest.mark.parametrize("is_prefork", [True, False])
 def test_every_task_of_a_worker_gets_our_requests(is_prefork: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OurRequest, "runs_here", OurRequest.runs_here)
