@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, ClassVar, cast
 
+import redis
 from billiard.einfo import ExceptionInfo
 from celery import bootsteps
 from celery.exceptions import Reject
@@ -18,6 +19,7 @@ from kombu.log import get_logger
 
 from delayhub.celery_support.delayed_task import JOB_HEADER
 from delayhub.celery_support.job_store import job_store
+from delayhub.celery_support.unique_send import OF_RETRY
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import DUE_HEADER
 from delayhub.transport.unique_publish import LEASE_PROPERTY, keeps_key_until_end
@@ -28,6 +30,8 @@ logger = get_logger(__name__)
 #: nothing, a call for each would cost half of their throughput.
 QUICK_SECONDS = 0.1
 QUICK_RUNS = 10
+#: How long a message waits whose task could not publish its retry.
+LATER_SECONDS = 60
 #: Connections that are open for such calls when a worker starts, at most; a pool with more threads opens more.
 READY_CONNECTIONS = 4
 
@@ -136,7 +140,29 @@ class OurRequest(Request):
         raised = getattr(exc_info.exception, "exc", exc_info.exception)
         # A task that raises Reject asks to be requeued; every other requeue after a failure is that of a lost process.
         self._loses_child = not isinstance(raised, Reject)
+        if isinstance(raised, Reject) and hasattr(raised.reason, OF_RETRY) and self._try_later(raised.reason):
+            return None
         return self._end(super().on_failure, exc_info, *args, **options)
+
+    def _try_later(self, error: Any) -> bool:
+        """Gives a message back for a while whose task could not publish its retry; Celery would drop it.
+
+        Returns:
+            whether that was done: not where it is acknowledged already.
+        """
+        channel = self.message.channel
+        if self.acknowledged or not isinstance(channel, Channel):
+            return False
+        state.task_ready(self)
+        said = {"action": "try_later"}
+        logger.error("task %s could not publish its retry; it comes again: %s", self, error, extra=said)
+        try:
+            channel.book.release([self.message.delivery_tag], delay_ms=LATER_SECONDS * 1000)
+        except (redis.RedisError, OSError) as why:
+            logger.warning("task %s could not be given back, its lease will run out: %s", self, why, extra=said)
+        self.acknowledge()  # of what is not held any more: the channel counts it no longer
+        self._note_end()
+        return True
 
     def _end(self, finish: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """What Celery's own end of a request gives; however that goes, the request is over."""

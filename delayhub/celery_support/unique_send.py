@@ -6,8 +6,10 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import redis
 from celery import Celery
 from celery.utils import uuid
+from kombu.exceptions import OperationalError
 from kombu.log import get_logger
 
 from delayhub.celery_support.flow_key import headers_with
@@ -27,6 +29,8 @@ CALL_OPTIONS = ("unique", "flow_key")
 CANVAS = ("chord", "group_id", "link")
 #: Parameters of Celery's ``send_task`` that may be given without their names, beside the first three.
 POSITIONAL = tuple(inspect.signature(Celery.send_task).parameters)[4:]
+#: Attribute of an error: by it a task could not publish its own retry.
+OF_RETRY = "delayhub_of_retry"
 #: The task by which result backends without counters end chords.
 UNLOCKS_CHORDS = "celery.chord_unlock"
 
@@ -135,10 +139,16 @@ class UniqueSend:
             )
 
     def _send(self, *arguments: Any, **options: Any) -> Any:
-        if self.own is not None:
-            return self.own(*arguments, **options)
-        # Looked up now: a tracing library may replace it after this was made.
-        return type(self.app).send_task(self.app, *arguments, **options)
+        try:
+            if self.own is not None:
+                return self.own(*arguments, **options)
+            # Looked up now: a tracing library may replace it after this was made.
+            return type(self.app).send_task(self.app, *arguments, **options)
+        except (OperationalError, redis.RedisError, OSError) as error:
+            request = current_request(self.app)
+            if request is not None and request.id == options.get("task_id"):
+                vars(error)[OF_RETRY] = True
+            raise
 
     def _refuse(self, result: Any, kept_id: str, *, is_known: bool, call: str) -> None:
         """Makes the result that of the call which has the key; no one will ever write that of this call's own id."""

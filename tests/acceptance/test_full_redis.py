@@ -73,3 +73,23 @@ def test_a_worker_that_starts_or_reconnects_on_a_full_redis_empties_it(
 
             assert running.is_running
             assert sorted(ended()) == sorted([*waits, again])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", ["prefork", "threads"])
+def test_a_task_whose_retry_finds_redis_full_waits_and_comes_again(
+    proj: Any, worker: Callable[..., CeleryWorker], full: RedisServer, pool: str
+) -> None:
+    proj.app.conf.broker_url = f"delayhub://127.0.0.1:{full.port}/0"
+    with full.client() as client, worker(pool, broker_port=full.port, ACKS_LATE="1") as running:
+        queue = DelayQueue(client, "celery")
+        task = proj.flaky.apply_async(countdown=1)
+        fill(client)
+        wait_until(lambda: ledger.task_ids(proj) == [task.id], otherwise="its start")
+        wait_until(lambda: not queue.count().leased, otherwise=lambda: f"its end: {running.log}")
+
+        assert queue.count().waiting == 1, running.log
+        client.config_set("maxmemory", "0")
+        queue.reschedule([task.id], due_ms=0)
+        assert task.get(timeout=60) == 2
+        wait_until(lambda: not sum(queue.count()), otherwise=lambda: f"an empty queue: {running.log}")

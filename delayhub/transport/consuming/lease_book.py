@@ -202,10 +202,10 @@ class LeaseBook:
                     extra={"action": "bury", "queue": queue},
                 )
 
-    def release(self, tags: Iterable[str]) -> int:
+    def release(self, tags: Iterable[str], *, delay_ms: int = 0) -> int:
         """How many entries went back to their places, in one call a queue, in their order; they had been delivered."""
         leases = [lease for tag in tags for lease in self.tags.pop(tag, ())]
-        return self.give_back(leases, delivered=True)
+        return self.give_back(leases, delivered=True, delay_ms=delay_ms)
 
     def give_back(self, leases: list[Lease], *, delivered: bool, delay_ms: int = 0) -> int:
         """How many of these leases still held; their entries are back in their places.

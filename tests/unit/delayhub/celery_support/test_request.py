@@ -20,10 +20,12 @@ from celery.signals import worker_process_init
 from celery.worker import state
 from celery.worker.request import Request, create_request_cls
 from kombu import Message
+from kombu.exceptions import OperationalError
 
 from delayhub.celery_support import job_store
 from delayhub.celery_support.delayed_task import JOB_HEADER
 from delayhub.celery_support.request import MakeOurRequests, OurRequest, ours
+from delayhub.celery_support.unique_send import OF_RETRY
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import DUE_HEADER
 from delayhub.transport.unique_publish import UNIQUE_HEADER
@@ -79,10 +81,12 @@ class Marked(Channel):
         self.rejected: list[tuple[str, bool]] = []
         self.freed = 0
         self.kept: list[str] = []
+        self.later: list[tuple[list[str], int]] = []
         self.early: list[str] = []
         self.counts, self.holds = False, True
         self.book: Any = SimpleNamespace(
             tags={"7": ()},
+            release=lambda tags, *, delay_ms: self.later.append((tags, delay_ms)),
             counts=lambda tag: self.counts,
             keep_started=lambda tag: self.kept.append(f"keep {tag}") or self.holds,
             end_started=lambda tag: self.kept.append(f"end {tag}"),
@@ -225,6 +229,32 @@ def test_at_a_cold_shutdown_the_worker_kills_its_children_itself(
     request_of.reject(requeue=True)
 
     assert (channel.lost, channel.rejected) == ([], [("7", True)])
+
+
+@pytest.mark.parametrize(
+    ("is_of_retry", "is_acknowledged", "later", "rejected"),
+    [(True, False, [(["7"], 60_000)], []), (True, True, [], []), (False, False, [], [("7", False)])],
+)
+def test_a_task_that_could_not_publish_its_retry_waits_and_comes_again(
+    is_of_retry: bool,
+    is_acknowledged: bool,
+    later: list[object],
+    rejected: list[object],
+    request_of: OurRequest,
+    channel: Marked,
+) -> None:
+    error = OperationalError("Redis is full")
+    if is_of_retry:
+        vars(error)[OF_RETRY] = True
+    request_of.acknowledged = is_acknowledged
+    state.task_accepted(request_of)
+
+    request_of.on_failure(failure(Reject(error, requeue=False)), send_failed_event=False)
+
+    assert (channel.later, channel.rejected, channel.lost) == (later, rejected, [])
+    assert request_of.acknowledged
+    assert request_of not in state.active_requests
+    assert channel.freed == 1
 
 
 @pytest.mark.parametrize(
