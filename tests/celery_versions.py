@@ -20,3 +20,6 @@ needs_threads_that_stop = pytest.mark.skipif(
     CELERY < (5, 7),
     reason="cannot run here: the threads pool of Celery before 5.7 runs all that it has before it stops",
 )
+needs_retry_on_worker_lost = pytest.mark.skipif(
+    CELERY < (5, 7), reason="cannot run here: Celery 5.7 brought task_retry_on_worker_lost"
+)

@@ -19,7 +19,7 @@ from kombu.log import get_logger
 
 from delayhub.celery_support.delayed_task import JOB_HEADER
 from delayhub.celery_support.job_store import job_store
-from delayhub.celery_support.unique_send import OF_RETRY
+from delayhub.celery_support.unique_send import OF_RETRY, publishing_for
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import DUE_HEADER
 from delayhub.transport.unique_publish import LEASE_PROPERTY, keeps_key_until_end
@@ -144,6 +144,11 @@ class OurRequest(Request):
             return None
         return self._end(super().on_failure, exc_info, *args, **options)
 
+    def _retry_worker_lost(self, *given: Any) -> bool:
+        """Whether the retry of a task whose process was lost is published; Celery 5.7 does so where it is asked to."""
+        with publishing_for(self._context):
+            return bool(cast("Any", super())._retry_worker_lost(*given))
+
     def _try_later(self, error: Any) -> bool:
         """Gives a message back for a while whose task could not publish its retry; Celery would drop it.
 
@@ -242,10 +247,7 @@ class OurRequest(Request):
             threading.Thread(target=_fail_job, args=arguments, name="delayhub-time-limit", daemon=True).start()
 
     def cancel(self, *args: Any, **options: Any) -> None:
-        """Ends the task as Celery does it, with the connection or at a cold shutdown; its message comes again.
-
-        The channel has kept that, as of all that runs while a connection is lost.
-        """
+        """Ends the task, with the connection or at a cold shutdown. Its message, which was kept, comes again."""
         is_over = True
         try:
             super().cancel(*args, **options)

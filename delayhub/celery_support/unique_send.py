@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, cast
 
 import redis
@@ -174,10 +176,24 @@ def header_of(unique: Unique, key: str) -> dict[str, Any]:
     return {"key": key, "until": until.value, "ms": milliseconds}
 
 
+#: The request of a task whose process was lost, while its worker publishes the retry.
+_lost: ContextVar[Any] = ContextVar("delayhub_lost", default=None)
+
+
+@contextmanager
+def publishing_for(request: Any) -> Iterator[None]:
+    """While it lasts, calls are that task's whose process was lost: its retry has the unique key of its message."""
+    token = _lost.set(request)
+    try:
+        yield
+    finally:
+        _lost.reset(token)
+
+
 def current_request(app: Celery) -> Any:
-    """The request of the task that this thread runs, as a worker's; None elsewhere."""
+    """The request of the task that this thread runs, as a worker's, or publishes for; None elsewhere."""
     task = cast("Any", app).current_worker_task
-    return task.request if task is not None else None
+    return task.request if task is not None else _lost.get()
 
 
 def is_part_of_canvas(options: Mapping[str, Any], request: Any, task_id: str) -> bool:
