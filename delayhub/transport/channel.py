@@ -311,8 +311,9 @@ class Channel(KombuChannel):
             delivery_tag: the message's.
             is_quick: the task is known to take no time, so its acknowledgement may travel with others.
         """
+        leases = self.book.tags.get(delivery_tag, ())
         self.book.acknowledge(delivery_tag)
-        self.book.hurry(may_share=is_quick)
+        self.book.hurry(leases, may_share=is_quick)
 
     def note_free_process(self) -> None:
         """Notes that a message is done, so that its process is free; called by any thread."""

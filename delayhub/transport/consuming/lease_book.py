@@ -167,14 +167,15 @@ class LeaseBook:
             for connection in opened:
                 pool.release(connection)
 
-    def hurry(self, *, may_share: bool) -> None:
+    def hurry(self, leases: Iterable[Lease], *, may_share: bool) -> None:
         """Sends acknowledgements before a task may block the process.
 
         Args:
+            leases: those of its message. What waits for other queues, whose node may be away, waits on.
             may_share: they may wait for the next claim, for ``lease_keeper.ACK_PATIENCE`` at most.
         """
         if not may_share:
-            self.flush_quietly()
+            self.flush_quietly(lanes={lease.lane for lease in leases})
         elif self.done:
             self.keeper.wake()
 
@@ -258,13 +259,13 @@ class LeaseBook:
             self.timers.difference_update(taken)
         return taken
 
-    def flush(self, client: redis.Redis | None = None) -> None:
-        """Sends all acknowledgements to Redis now, over another client where one is given.
+    def flush(self, client: redis.Redis | None = None, *, lanes: Iterable[str] | None = None) -> None:
+        """Sends all acknowledgements to Redis now, or those of some lanes; over another client where one is given.
 
         Raises:
             redis.RedisError: Redis did not take them; they stay here. Of a cluster, those of nodes that failed.
         """
-        while leases := self.next_done(1000):
+        while leases := self._next_done_of_any(lanes) if lanes is not None else self.next_done(1000):
             left = dict.fromkeys(leases)
 
             def send(lane: str, queue: str, group: list[Lease], left: dict[Lease, None] = left) -> None:
@@ -278,10 +279,13 @@ class LeaseBook:
                 self.done.extendleft(reversed(left))
                 raise
 
-    def flush_quietly(self) -> None:
-        """Sends all acknowledgements to Redis now; where that fails, the keeper tries again."""
+    def _next_done_of_any(self, lanes: Iterable[str]) -> list[Lease]:
+        return [lease for lane in lanes for lease in self.next_done_of(lane, 1000)]
+
+    def flush_quietly(self, *, lanes: Iterable[str] | None = None) -> None:
+        """Sends acknowledgements to Redis now, as :meth:`flush`; where that fails, the keeper tries again."""
         try:
-            self.flush()
+            self.flush(lanes=lanes)
         except (redis.RedisError, OSError) as error:
             logger.warning("could not send %d acknowledgements yet: %s", len(self.done), error)
 

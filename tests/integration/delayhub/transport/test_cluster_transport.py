@@ -73,6 +73,33 @@ def test_leases_are_renewed_although_another_node_takes_no_acknowledgements(
         assert [channel.count(queue.name) for queue in (done, held)] == [Counts(0, 0, 0, 0)] * 2
 
 
+def test_a_task_that_starts_waits_for_no_acknowledgement_to_another_node(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away, here, _ = queues_on_each_node(cluster)
+    acknowledge, asked = DelayQueue.acknowledge, list[str]()
+
+    def refuse(self: DelayQueue, leases: Any) -> int:
+        asked.append(self.name)
+        if self.name == away.name:
+            raise NotExecuted("its node is away")
+        return acknowledge(self, leases)
+
+    with Connection(cluster.url) as connection, connection.channel() as channel:
+        publish(connection, [away, here], 1)
+        done, starts = (channel.basic_get(queue.name) for queue in (away, here))
+        with monkeypatch.context() as patched:
+            patched.setattr(DelayQueue, "acknowledge", refuse)
+            patched.setattr(channel.book, "bells", {lambda: None})  # a consumer, to which acknowledgements are left
+            done.ack()
+
+            channel.acknowledge_early(starts.delivery_tag, is_quick=False)
+
+        assert asked == [here.name]
+        channel.book.flush()
+        assert [channel.count(queue.name) for queue in (away, here)] == [Counts(0, 0, 0, 0)] * 2
+
+
 @pytest.mark.parametrize("prefetch", [0, 1])
 def test_queues_on_several_nodes_are_consumed_each_in_its_order(cluster: LocalCluster, prefetch: int) -> None:
     queues = queues_on_each_node(cluster)
