@@ -17,10 +17,10 @@ from weakref import WeakSet
 import redis
 from kombu.log import get_logger
 
-from delayhub.engine import DelayQueue, Lease, TimerLane
+from delayhub.engine import DelayQueue, LaneKeys, Lease, TimerLane
 from delayhub.engine.scripts import script
 from delayhub.engine.unique import start
-from delayhub.redis_cluster import ClusterClient
+from delayhub.redis_cluster import Address, ClusterClient, NotExecuted, slot_of_key
 from delayhub.transport.consuming.lease_keeper import LeaseKeeper
 from delayhub.transport.options import TransportOptions
 
@@ -274,7 +274,7 @@ class LeaseBook:
                     left.pop(lease, None)
 
             try:
-                self._in_groups(leases, send)
+                self._in_groups(leases, send, client)
             except redis.RedisError:
                 self.done.extendleft(reversed(left))
                 raise
@@ -313,7 +313,9 @@ class LeaseBook:
         leases += buffered - self.lost
         try:
             self._in_groups(
-                leases, lambda lane, queue, group: self._renew(queue, group, buffered, self.queue(lane, queue, client))
+                leases,
+                lambda lane, queue, group: self._renew(queue, group, buffered, self.queue(lane, queue, client)),
+                client,
             )
         finally:  # one node's failure stops neither
             self.flush(client)
@@ -332,18 +334,38 @@ class LeaseBook:
                 extra={"action": "lease_lost", "queue": queue},
             )
 
-    def _in_groups(self, leases: Iterable[Lease], call: Callable[[str, str, list[Lease]], None]) -> None:
-        """Calls for the leases of each queue. In a cluster one node's failure, raised at the end, stops no other."""
+    def _in_groups(
+        self, leases: Iterable[Lease], call: Callable[[str, str, list[Lease]], None], client: redis.Redis | None
+    ) -> None:
+        """Calls for the leases of each queue. In a cluster one node's failure, raised at the end, stops no other.
+
+        A node that is away is asked once: each try takes a second or longer, and the others' leases may run out.
+        """
         trouble: redis.RedisError | None = None
+        away: set[Address] = set()
         for lane, queue, group, _ in self._groups(leases):
+            node = self._node(lane, client or self.client)
+            if node in away:
+                continue
             try:
                 call(lane, queue, group)
             except redis.RedisError as error:
                 if not self.spans_nodes:
                     raise
                 trouble = error
+                if node is not None and not isinstance(error, NotExecuted):  # which may be said of one slot only
+                    away.add(node)
         if trouble is not None:
             raise trouble
+
+    def _node(self, lane: str, client: redis.Redis) -> Address | None:
+        """Where a lane is, as far as that is known; None on one server."""
+        if not isinstance(client, ClusterClient):
+            return None
+        try:
+            return client.connection_pool.map.node_of(slot_of_key(LaneKeys(lane, self.options.key_prefix).base))
+        except redis.RedisError:
+            return None
 
     def _let_go(self, leases: Iterable[Lease]) -> None:
         """Stops renewing them, and isolating suspects: the messages are done, or another consumer's."""

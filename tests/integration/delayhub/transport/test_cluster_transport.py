@@ -73,6 +73,35 @@ def test_leases_are_renewed_although_another_node_takes_no_acknowledgements(
         assert [channel.count(queue.name) for queue in (done, held)] == [Counts(0, 0, 0, 0)] * 2
 
 
+def test_a_node_that_is_away_is_asked_once_while_leases_are_renewed(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away, here, _ = queues_on_each_node(cluster)
+    port = cluster.owner(f"{{{away.name}}}").port
+    name = next(name for name in map("r{}".format, range(1000)) if cluster.owner(f"{{{name}}}").port == port)
+    beside = Queue(name, Exchange(name), routing_key=name)
+    extend, asked = DelayQueue.extend, list[str]()
+
+    def refuse(self: DelayQueue, leases: Any, **options: Any) -> set[str]:
+        asked.append(self.name)
+        if self.name in (away.name, beside.name):
+            raise redis.ConnectionError("its node is away")
+        return extend(self, leases, **options)
+
+    with Connection(cluster.url) as connection, connection.channel() as channel:
+        queues = [away, beside, here]
+        publish(connection, queues, 1)
+        messages = [channel.basic_get(queue.name) for queue in queues]
+        with monkeypatch.context() as patched:
+            patched.setattr(DelayQueue, "extend", refuse)
+            with pytest.raises(redis.ConnectionError, match="is away"):
+                channel.book.keep()
+        for message in messages:
+            message.ack()
+
+    assert asked == [away.name, here.name]
+
+
 def test_a_task_that_starts_waits_for_no_acknowledgement_to_another_node(
     cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
