@@ -75,7 +75,8 @@ def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzi
     entry_id = headers.get("id") or ""
     if not isinstance(entry_id, str) or not 0 < len(entry_id) <= MAX_ID or not is_unicode(entry_id):
         entry_id = delivery_tag
-    step = bisect(priority_steps, _priority(properties)) - 1
+    # As in kombu's own transport, a priority before the first step is in the last.
+    step = (bisect(priority_steps, _priority(properties)) - 1) % len(priority_steps)
     # The task comes first, so that the engine finds whose limit counts. Readers of JSON do not mind.
     if headers.get("task"):
         headers = first_headers(headers)

@@ -89,6 +89,10 @@ def test_a_priority_becomes_a_step_as_kombu_has_it(priority: Any, step: int) -> 
     assert to_entry(given, priority_steps=STEPS, naive_zone=UTC).step == step
 
 
+def test_a_priority_before_the_first_step_is_in_the_last_as_with_kombus_own_transport() -> None:
+    assert to_entry(message(id="t"), priority_steps=[1, 4, 7], naive_zone=UTC).step == 2
+
+
 def test_an_eta_of_years_is_kept_to_the_millisecond() -> None:
     eta = datetime(2026, 1, 1, 0, 0, 0, 500_001, tzinfo=UTC) + timedelta(days=36_525)
 
