@@ -146,7 +146,7 @@ class OurRequest(Request):
 
     def _retry_worker_lost(self, *given: Any) -> bool:
         """Whether the retry of a task whose process was lost is published; Celery 5.7 does so where it is asked to."""
-        with publishing_for(self._context):
+        with publishing_for(cast("Any", self)._context):
             return bool(cast("Any", super())._retry_worker_lost(*given))
 
     def _try_later(self, error: Any) -> bool:
