@@ -140,7 +140,8 @@ class OurRequest(Request):
         raised = getattr(exc_info.exception, "exc", exc_info.exception)
         # A task that raises Reject asks to be requeued; every other requeue after a failure is that of a lost process.
         self._loses_child = not isinstance(raised, Reject)
-        if isinstance(raised, Reject) and hasattr(raised.reason, OF_RETRY) and self._try_later(raised.reason):
+        why = getattr(raised, "reason", None)  # what a Reject was raised for
+        if hasattr(why, OF_RETRY) and self._try_later(why):
             return None
         return self._end(super().on_failure, exc_info, *args, **options)
 
