@@ -140,8 +140,7 @@ class OurRequest(Request):
         raised = getattr(exc_info.exception, "exc", exc_info.exception)
         # A task that raises Reject asks to be requeued; every other requeue after a failure is that of a lost process.
         self._loses_child = not isinstance(raised, Reject)
-        why = getattr(raised, "reason", None)  # what a Reject was raised for
-        if hasattr(why, OF_RETRY) and self._try_later(why):
+        if hasattr(why := getattr(raised, "reason", None), OF_RETRY) and self._try_later(why):
             return None
         return self._end(super().on_failure, exc_info, *args, **options)
 
