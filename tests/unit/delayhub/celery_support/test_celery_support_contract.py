@@ -24,6 +24,8 @@ from tests.celery_versions import CELERY
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
+        (request.Request, "_context"),
+        (request.Request, "cancel"),
         (request.Request, "on_failure"),
         (request.Request, "on_timeout"),
         (request.Request, "reject"),
@@ -55,6 +57,7 @@ def test_a_worker_makes_requests_of_the_class_that_its_task_names() -> None:
 def test_a_worker_puts_a_lost_task_back_through_reject() -> None:
     assert "self.reject(requeue=requeue)" in inspect.getsource(request.Request.on_failure)
     if CELERY >= (5, 7):  # before, it puts back none that ran into its time limit; our requests do it
+        assert "self._retry_worker_lost(" in inspect.getsource(request.Request.on_failure)
         assert "self.reject(requeue=True)" in inspect.getsource(request.Request.on_timeout)
 
 

@@ -48,7 +48,7 @@ NEW = {
 QOS = ["_delivered", "_dirty", "_flush", "can_consume", "can_consume_max_estimate", "prefetch_count", "restore_unacked"]
 TRANSPORT = ["_callbacks", "cycle"]
 #: Of Celery's app: see the contract of the Celery support.
-CELERY = ["_conf", "_connection", "_pending_defaults", "_tasks", "_get_app", "_TO_OLD_KEY"]
+CELERY = ["_conf", "_connection", "_pending_defaults", "_tasks", "_get_app", "_TO_OLD_KEY", "_context"]
 REGISTRY = ["_encoders"]
 BATCH = ["add", "publish", "flush", "discard", "close", "pipeline"]
 
