@@ -100,6 +100,9 @@ class Backfill(Pages[datetime]):
         using: the database.
     """
 
+    #: From the beginning another pass would make again what was made, has ended and was deleted by its retention.
+    passes_over = False
+
     def __init__(self, operation: Operation, *, using: str) -> None:
         wanted = JobFilter.parse(operation.job_filter)
         self._operation, self._using = operation, using
@@ -161,7 +164,7 @@ class Backfill(Pages[datetime]):
             found = found[:most]
             return Locked(found, [found[-1].isoformat()], is_last=False)
         is_last = len(looked) < rows or len(inside) < len(looked)
-        return Locked(found, None if is_last else [looked[-1].isoformat()], is_last)
+        return Locked(found, [looked[-1].isoformat()] if looked else after, is_last)
 
 
 def schedule_mark(operation: Operation, *, using: str) -> str:

@@ -61,6 +61,9 @@ class Counted(NamedTuple):
 class Pages(ABC, Generic[Found]):
     """What an operation walks over, of one biz type, page by page."""
 
+    #: Whether pages pass over what others hold at that moment, so that another pass begins where this one began.
+    passes_over = True
+
     def count_at_once(self, *, max_age: timedelta | None = None) -> Counted | None:
         """What all pages give, by one statement; None where it would take too long, and they are counted one by one.
 

@@ -195,7 +195,8 @@ class Runner:
 
     def _end_pass(self, walk: Walk, pages: Pages[Any]) -> None:
         """After a pass that changed nothing the walk is over, unless jobs are left that others hold at this moment."""
-        walk.after = None
+        if pages.passes_over:
+            walk.after = None
         if walk.changed:
             walk.changed = 0
             return

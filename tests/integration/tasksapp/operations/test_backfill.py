@@ -104,6 +104,20 @@ def test_jobs_that_may_not_overlap_are_made_one_after_another(hourly: Series, be
     assert worked_off(planned, clock=clock).done == 3
 
 
+def test_what_its_retention_has_deleted_meanwhile_is_not_made_again(hourly: Series, begin: datetime) -> None:
+    planned, clock = counted(hourly, since=begin, until=begin + 3 * HOUR), MovableClock()
+    operations.start(planned.pk, by=ADA, rate_per_second=1)
+    given = turns(clock)
+
+    for _ in range(10):
+        given.run_once()
+        clock.advance(seconds=1)
+        Job.objects.filter(operation_id=planned.pk).delete()
+
+    planned.refresh_from_db()
+    assert (planned.state, planned.done) == ("done", 3)
+
+
 def test_a_series_that_changes_or_goes_after_the_count_ends_it(hourly: Series, begin: datetime) -> None:
     changed = counted(hourly, since=begin, until=begin + 3 * HOUR)
     operations.start(changed.pk, by=ADA)
