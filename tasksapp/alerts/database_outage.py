@@ -47,6 +47,13 @@ class DatabaseOutage:
         """Whether this process has seen an outage whose end was not told yet."""
         return self._away_since is not None
 
+    def take_over(self, *, before: datetime) -> None:
+        """Sees to the end of an outage that began before then, where nobody has told it: who saw it may be gone."""
+        known = self._record.read()
+        if self._away_since is None and known is not None and not known.ended_at:
+            began_at = _at(known.began_at)
+            self._away_since = began_at if began_at < before else None
+
     def note_away(self, *, now: datetime) -> bool:
         """The database does not answer: tells that, where it has lasted, and no process has. Whether this one did."""
         self._back_since = None

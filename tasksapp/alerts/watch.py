@@ -81,6 +81,7 @@ class Watch:
         self._seat = Seat(using=using, is_worker=is_worker)
         self._held = False
         self._book = AlertBook(using=using)
+        self._began_at = self.now()
         self._redis_away_at: datetime | None = None
         self._purge_at: datetime | None = None
 
@@ -88,9 +89,12 @@ class Watch:
         """One turn with the database. Raises what the database raises; then :meth:`note_away` is the turn."""
         if not self._held and not self.outage.is_open and self._seat.is_known_taken():
             return Turn(held=False)
-        self._held = False
+        had_seat, self._held = self._held, False
         self._held = held = self._seat.take()
         now = self.now()
+        if held and not had_seat:
+            # Those who saw it were started again since; others who were there tell its end themselves.
+            self.outage.take_over(before=self._began_at)
         if self.outage.is_open:
             self._redis_away_at = now
             self.outage.note_answer(now=now)

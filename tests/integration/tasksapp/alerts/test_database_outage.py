@@ -12,8 +12,10 @@ from django.core import mail
 
 from tasksapp.alerts.database_outage import DatabaseOutage
 from tasksapp.alerts.outage_record import OutageRecord
+from tasksapp.alerts.watch import Watch
 from tasksapp.models import Alert, AlertKind, AlertMessage
 from tasksapp.timers.lanes import without_redis
+from tests.standing_clock import StandingClock
 
 pytestmark = pytest.mark.django_db
 
@@ -123,6 +125,23 @@ def test_a_database_that_comes_and_goes_is_told_twice_and_then_not_until_it_stay
 
     assert sum(told) == 4
     assert [alert.returns for alert in Alert.objects.order_by("id")] == [0, 1]
+
+
+def test_its_end_is_told_where_all_processes_were_started_again_meanwhile(
+    tmp_path: Path,
+) -> None:
+    assert Machine(tmp_path).run(0, 30, away=True) == 1
+    clock = StandingClock()
+    clock.seconds = (BEGIN + timedelta(minutes=5)).timestamp()
+    watch = Watch(using="default", clock=clock)
+
+    for _ in range(5):
+        watch.run_once()
+        clock.seconds += 3
+
+    assert [row.subject.startswith("[DelayHub] Over") for row in AlertMessage.objects.filter(sent_at=None)] == [True]
+    assert Alert.objects.get(kind=AlertKind.DATABASE_AWAY).began_at == BEGIN
+    assert not watch.outage.is_open
 
 
 def test_who_finds_another_users_file_takes_nothing_from_it(tmp_path: Path) -> None:
