@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from django.db.models import OuterRef, Subquery, Sum
 from django.utils import timezone
 
 from tasksapp.models import BizType, DeadCount, Job, Pulse, Status
-from tasksapp.stats.pulses import HOUR, MINUTE, lately, settled_until
+from tasksapp.stats.pulses import HOUR, MINUTE, floor, lately, settled_until
 
 #: The share of attempts that fail is of the last so many minutes.
 RECENT_MINUTES = 15
@@ -99,6 +99,8 @@ def _pulses(biz_type_id: int | None) -> _Pulses:
     now, (recent, _) = timezone.localtime(), lately(RECENT_MINUTES)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     settled = max(midnight, settled_until(HOUR, now=now))
+    # Where a zone's midnight lies within an hour of UTC, as in India, no sum is of the part that is left of that.
+    whole = min(settled, floor(midnight + timedelta(seconds=HOUR - MINUTE), HOUR))
     rows = Pulse.objects.order_by()
     if biz_type_id is not None:
         rows = rows.filter(biz_type_id=biz_type_id)
@@ -107,7 +109,8 @@ def _pulses(biz_type_id: int | None) -> _Pulses:
     ranges = [
         each.values_list("biz_type_id", "kind", "key").annotate(Sum("count"))
         for each in (
-            hours.filter(kind=Pulse.Kind.DEAD, at__gte=midnight, at__lt=settled),
+            hours.filter(kind=Pulse.Kind.DEAD, at__gte=whole, at__lt=settled),
+            minutes.filter(kind=Pulse.Kind.DEAD, at__gte=midnight, at__lt=whole),
             minutes.filter(kind=Pulse.Kind.DEAD, at__gte=settled),
             minutes.filter(kind__in=[Pulse.Kind.SUCCEEDED, Pulse.Kind.FAILED], at__gte=recent),
         )

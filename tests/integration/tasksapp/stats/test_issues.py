@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.utils import timezone
@@ -78,3 +79,22 @@ def test_hours_of_today_count_by_their_sums_and_not_twice(biz_type: BizType, mon
 def test_without_dead_jobs_there_is_no_issue_and_one_query(biz_type: BizType, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         assert open_issues() == []
+
+
+def test_a_day_that_begins_within_an_hour_of_utc_counts_from_its_midnight(
+    biz_type: BizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noon = timezone.now().astimezone(ZoneInfo("Asia/Kolkata")).replace(hour=12, minute=30, second=0, microsecond=0)
+    midnight = noon.replace(hour=0, minute=0)
+    monkeypatch.setattr(timezone, "now", lambda: noon)
+    monkeypatch.setattr(timezone, "localtime", lambda: noon)
+    dead(biz_type, "dns", 9)
+    today = noon - midnight
+    for minutes, count in ((-1, 100), (0, 3), (29, 4), (30, 5)):
+        pulse(biz_type, "dead", "dns", count, ago=today - timedelta(minutes=minutes))
+    pulse(biz_type, "dead", "dns", 107, ago=today, span=3_600)
+    pulse(biz_type, "dead", "dns", 5, ago=today - HOUR, span=3_600)
+
+    (issue,) = open_issues()
+
+    assert issue.today == 3 + 4 + 5
