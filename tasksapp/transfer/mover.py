@@ -16,6 +16,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.errors import MoveFailed, TenantChanged
 from tasksapp.models import Tenant
 from tasksapp.models.api_key import MOVING
+from tasksapp.sql.open_writers import open_writers
 from tasksapp.transfer.departure import Departure
 from tasksapp.transfer.exporter import Exporter
 from tasksapp.transfer.transfer_key import TransferKey
@@ -108,6 +109,7 @@ class Mover:
             self._drain()
             digest = self._export(progress)
             self._run("imported there, paused", "--paused")
+            self._await_writers()
             try:
                 self._departure.leave(digest=digest, moved_to=self._to or MOVING)
             except (TenantChanged, OperationalError) as error:
@@ -125,6 +127,18 @@ class Mover:
             if self._clock.monotonic() > deadline:
                 raise MoveFailed(
                     f"{running:,} of its jobs still run after {DRAIN_SECONDS:.0f} s: go on later, or --back"
+                )
+            time.sleep(LOOK_SECONDS)
+
+    def _await_writers(self) -> None:
+        """Waits for transactions that may have made jobs of it before it was closed: no export has those."""
+        deadline = self._clock.monotonic() + DRAIN_SECONDS
+        left = open_writers(using=self._using)
+        while left := left & open_writers(using=self._using):
+            if self._clock.monotonic() > deadline:
+                raise MoveFailed(
+                    f"{len(left):,} transactions that wrote jobs are open since {DRAIN_SECONDS:.0f} s: end them and go"
+                    " on, or --back"
                 )
             time.sleep(LOOK_SECONDS)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +15,7 @@ from typing import IO, Any
 import pytest
 from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
+from django.db import connection, transaction
 from django.test import Client
 from django.urls import include, path
 from django.utils import timezone
@@ -343,3 +346,38 @@ def test_a_biz_type_that_is_at_work_there_is_not_mixed_with_this_one(road: Road,
         road.mover().move()
 
     assert live("there") == set()
+
+
+def test_a_job_whose_transaction_outlasts_the_export_moves_along(road: Road, key: str) -> None:
+    if connection.vendor == "sqlite":
+        pytest.skip("cannot run here: nobody writes beside an open transaction")
+    is_made, is_imported, is_let_go = threading.Event(), threading.Event(), threading.Event()
+    say = road.say
+
+    def tell(sentence: str) -> None:
+        say(sentence)
+        if sentence.startswith("imported there"):
+            is_imported.set()
+        if sentence == "let go here":
+            is_let_go.set()
+
+    def make() -> str:
+        try:
+            with transaction.atomic():
+                made = jobs.create("order.close", tenant="acme", delay=600, biz_id="late")
+                is_made.set()
+                is_imported.wait(60)
+                is_let_go.wait(2)  # it is not: this transaction is waited for
+            return str(made.job_id)
+        finally:
+            connection.close()
+
+    road.say = tell  # type: ignore[method-assign]
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(make)
+        assert is_made.wait(60)
+        road.mover().move()
+        job_id = making.result()
+
+    assert (job_id, "pending") in live("there")
+    assert live("default") == set()
