@@ -204,6 +204,7 @@ def _as_json(event: Event) -> dict[str, Any]:
         "event": event.what.value,
         "kind": alert.kind,
         "biz_type": alert.facts.get("biz_type"),
+        "biz_type_id": alert.biz_type_id or None,
         "sentence": sentence_of(alert.kind, alert.facts),
         "facts": alert.facts,
         "began_at": alert.began_at.isoformat(),

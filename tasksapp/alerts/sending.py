@@ -147,7 +147,8 @@ def _card(subject: str, text: str) -> dict[str, Any]:
 
 def _event(alert: Mapping[str, Any]) -> dict[str, Any]:
     """One alert as an event of PagerDuty; an alert that comes again has the same key."""
-    key = ":".join([_source(), alert["kind"], alert["biz_type"] or "site"])
+    # Not by the code, which may be changed while the alert is open.
+    key = f"{_source()}:{alert['kind']}:{alert.get('biz_type_id') or alert['biz_type'] or 'site'}"
     if action := _ACTIONS.get(alert["event"]):
         return {"event_action": action, "dedup_key": key}
     return _trigger(

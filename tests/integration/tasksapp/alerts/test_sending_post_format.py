@@ -95,11 +95,25 @@ def test_pagerduty_gets_one_event_for_each_alert_and_one_key_from_its_begin_to_i
     assert {body["routing_key"] for body in (began, site, taken, over)} == {"the-key"}
     actions = [body["event_action"] for body in (began, site, taken, over)]
     assert actions == ["trigger", "trigger", "acknowledge", "resolve"]
-    assert began["dedup_key"] == taken["dedup_key"] == over["dedup_key"] == "delayhub.example:dead:order.close"
+    assert began["dedup_key"] == taken["dedup_key"] == over["dedup_key"] == f"delayhub.example:dead:{biz_type.pk}"
     assert site["dedup_key"] == "delayhub.example:redis_away:site"
     assert (began["payload"]["severity"], site["payload"]["severity"]) == ("error", "critical")
     assert began["payload"]["summary"].startswith("order.close: jobs die, 3 lately.")
     assert began["payload"]["custom_details"]["dead"] == 3
+
+
+def test_an_incident_is_resolved_though_the_code_of_its_biz_type_was_changed_meanwhile(
+    receiver: Receiver, settings: Any, biz_type: BizType
+) -> None:
+    is_told_by("pagerduty", receiver, settings, key="the-key@")
+    alert = open_alert(biz_type)
+
+    tell(alert)
+    alert.facts = {**alert.facts, "biz_type": "order.closing"}
+    tell(alert, what=What.OVER)
+
+    began, over = bodies_of(receiver)
+    assert began["dedup_key"] == over["dedup_key"]
 
 
 def test_no_alert_is_left_out_for_a_pager_however_many_begin_at_once(receiver: Receiver, settings: Any) -> None:
