@@ -16,7 +16,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.errors import MoveFailed, TenantChanged
 from tasksapp.models import Tenant
 from tasksapp.models.api_key import MOVING
-from tasksapp.sql.open_writers import open_writers
+from tasksapp.sql.catalogue import open_writers
 from tasksapp.transfer.departure import Departure
 from tasksapp.transfer.exporter import Exporter
 from tasksapp.transfer.transfer_key import TransferKey

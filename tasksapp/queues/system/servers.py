@@ -23,7 +23,7 @@ from delayhub.engine.fitness import examine
 from tasksapp.conf import options
 from tasksapp.models import BizType, Job, Status
 from tasksapp.queues.system.section import Column, Fact, Section, Unit, Value
-from tasksapp.sql.database_size import read_size
+from tasksapp.sql.catalogue import read_size
 from tasksapp.sql.pending_rows import PAGE_ROWS, PendingRow, pages
 from tasksapp.timers.broker import timer_address
 from tasksapp.timers.lanes import watched_lane

@@ -1,4 +1,4 @@
-"""How large the database is: what its catalogue knows, so that no table is read."""
+"""What the database knows of itself, so that no table is read: how large it is, and who writes jobs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.db import connections
+
+from tasksapp.models import Job
 
 _POSTGRESQL_TABLES = """
     SELECT relname, greatest(reltuples, 0)::bigint, pg_total_relation_size(oid)
@@ -21,6 +23,13 @@ _POSTGRESQL = """
 _SQLITE = (
     "SELECT sqlite_version(), (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM pragma_page_size())"
 )
+
+#: Foreign keys are checked at the commit: to lock what a row leads to waits for no transaction that has made the row.
+_OPEN_WRITERS = """
+SELECT virtualtransaction FROM pg_locks
+WHERE relation = to_regclass(%s) AND mode = 'RowExclusiveLock' AND granted AND pid IS DISTINCT FROM pg_backend_pid()
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 
 
 class TableSize(NamedTuple):
@@ -52,3 +61,13 @@ def read_size(*, using: str) -> DatabaseSize:
         version, size, clients, most = cursor.fetchone()
         cursor.execute(_POSTGRESQL_TABLES, [r"delayhub\_%"])
         return DatabaseSize(version, size, clients, most, [TableSize(*row) for row in cursor.fetchall()])
+
+
+def open_writers(*, using: str) -> set[str]:
+    """Names of transactions under way that have written jobs, but the caller's own; SQLite, with one writer, has none."""
+    connection = connections[using]
+    if connection.vendor != "postgresql":
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(_OPEN_WRITERS, [Job._meta.db_table])
+        return {row[0] for row in cursor.fetchall()}

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from tasksapp.models import BizType
-from tasksapp.sql.database_size import read_size
+from tasksapp.sql.catalogue import read_size
 from tests.job_rows import store_job
 
 
