@@ -64,7 +64,7 @@ def read_size(*, using: str) -> DatabaseSize:
 
 
 def open_writers(*, using: str) -> set[str]:
-    """Names of transactions under way that have written jobs, but the caller's own; SQLite, with one writer, has none."""
+    """The names of other transactions under way that have written jobs; none on SQLite, which has one writer."""
     connection = connections[using]
     if connection.vendor != "postgresql":
         return set()

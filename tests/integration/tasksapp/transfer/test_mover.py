@@ -348,9 +348,8 @@ def test_a_biz_type_that_is_at_work_there_is_not_mixed_with_this_one(road: Road,
     assert live("there") == set()
 
 
+@pytest.mark.postgresql_only  # on SQLite nobody writes beside an open transaction
 def test_a_job_whose_transaction_outlasts_the_export_moves_along(road: Road, key: str) -> None:
-    if connection.vendor == "sqlite":
-        pytest.skip("cannot run here: nobody writes beside an open transaction")
     is_made, is_imported, is_let_go = threading.Event(), threading.Event(), threading.Event()
     say = road.say
 
