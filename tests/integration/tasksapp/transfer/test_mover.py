@@ -371,7 +371,7 @@ def test_a_job_whose_transaction_outlasts_the_export_moves_along(road: Road, key
         finally:
             connection.close()
 
-    road.say = tell  # type: ignore[method-assign]
+    road.say = tell  # type: ignore[method-assign]  # it hears what the road hears
     with ThreadPoolExecutor(1) as pool:
         making = pool.submit(make)
         assert is_made.wait(60)

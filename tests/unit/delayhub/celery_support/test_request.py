@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,13 +11,9 @@ import pytest
 from billiard.einfo import ExceptionInfo
 from billiard.exceptions import WorkerLostError
 from celery import Celery
-from celery.concurrency.base import BasePool
-from celery.concurrency.solo import TaskPool as SoloPool
-from celery.concurrency.thread import TaskPool as ThreadsPool
 from celery.exceptions import Reject
-from celery.signals import worker_process_init
 from celery.worker import state
-from celery.worker.request import Request, create_request_cls
+from celery.worker.request import Request
 from kombu import Message
 from kombu.exceptions import OperationalError
 
@@ -29,6 +24,7 @@ from delayhub.celery_support.unique_send import OF_RETRY
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import DUE_HEADER
 from delayhub.transport.unique_publish import UNIQUE_HEADER
+from tests.marked_channel import Marked
 
 
 class OwnRequest(Request):
@@ -71,65 +67,6 @@ def test_a_task_sees_the_eta_that_its_worker_does_not_wait_for() -> None:
 def test_a_class_that_is_ours_already_stays_as_it_is() -> None:
     assert ours(Request) is OurRequest
     assert ours(ours(OwnRequest)).__mro__.count(OurRequest) == 1
-
-
-class Marked(Channel):
-    """A channel of ours that connects to nothing, and keeps what is asked of it."""
-
-    def __init__(self) -> None:
-        self.lost: list[str] = []
-        self.rejected: list[tuple[str, bool]] = []
-        self.freed = 0
-        self.kept: list[str] = []
-        self.later: list[tuple[list[str], int]] = []
-        self.early: list[str] = []
-        self.counts, self.holds = False, True
-        self.book: Any = SimpleNamespace(
-            tags={"7": ()},
-            release=lambda tags, *, delay_ms: self.later.append((tags, delay_ms)),
-            counts=lambda tag: self.counts,
-            keep_started=lambda tag: self.kept.append(f"keep {tag}") or self.holds,
-            end_started=lambda tag: self.kept.append(f"end {tag}"),
-        )
-
-    def acknowledge_early(self, delivery_tag: str, *, is_quick: bool) -> None:
-        self.early.append(delivery_tag)
-
-    def note_free_process(self) -> None:
-        self.freed += 1
-
-    def mark_process_lost(self, delivery_tag: str) -> None:
-        self.lost.append(delivery_tag)
-
-    def basic_reject(self, delivery_tag: str, requeue: bool = False) -> None:
-        self.rejected.append((delivery_tag, requeue))
-
-
-@pytest.fixture
-def channel() -> Marked:
-    return Marked()
-
-
-@pytest.fixture
-def request_of(channel: Marked, monkeypatch: pytest.MonkeyPatch) -> Iterator[OurRequest]:
-    """The request of a task whose message is acknowledged late."""
-    monkeypatch.setattr(state, "should_terminate", None)
-    app = Celery("requests", set_as_current=False)
-
-    @app.task(name="t", shared=False, acks_late=True, reject_on_worker_lost=True)
-    def t() -> None:
-        pass
-
-    message = Message(
-        body="[[], {}, {}]",
-        headers={"id": "1", "task": "t"},
-        content_type="application/json",
-        content_encoding="utf-8",
-        delivery_tag="7",
-        channel=channel,
-    )
-    yield OurRequest(message, app=app, task=t, on_ack=lambda *_: None, on_reject=message.reject_log_error)
-    app.close()
 
 
 def failure(error: Exception) -> ExceptionInfo:
@@ -335,133 +272,3 @@ def test_a_task_is_quick_after_ten_quick_runs_in_a_row_of_the_class_that_celery_
         request.on_success((0, None, seconds))
 
     assert OurRequest.quick_runs == {"t": 1}
-
-
-def lost_connection(*_: Any, **__: Any) -> None:
-    raise ConnectionError("the store of results is away")
-
-
-@pytest.fixture(params=[SoloPool, ThreadsPool])
-def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[BasePool]:
-    """A pool that runs tasks in this process, of a worker of which DelayHub makes the requests."""
-    monkeypatch.setattr(OurRequest, "runs_here", True)
-    # A solo pool says that a worker's process begins, which would start a delivery for all tests to come.
-    monkeypatch.setattr(worker_process_init, "receivers", [])
-    made = request.param(limit=1)
-    made.start()
-    MakeOurRequests(SimpleNamespace(app=SimpleNamespace(tasks={}), pool=made))
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def run(request_of: OurRequest, pool: BasePool) -> Callable[..., OurRequest]:
-    """Runs the task in the pool, as the class that Celery makes of its requests does it, until it has left the pool."""
-
-    def run(target: Callable[..., Any] = lost_connection, *, acks_late: bool = True, events: Any = None) -> OurRequest:
-        request_of.task.acks_late = acks_late
-        made: Any = create_request_cls(
-            OurRequest, request_of.task, pool, "w1", events, trace=target, app=request_of.app
-        )
-        message = request_of.message
-        one = made(
-            message,
-            app=request_of.app,
-            task=request_of.task,
-            on_ack=lambda *_: None,
-            on_reject=message.reject_log_error,
-            eventer=events,
-        )
-        state.task_reserved(one)
-        with contextlib.suppress(Exception):
-            result = one.execute_using_pool(pool)
-            if result is not None:
-                result.wait(60)
-        return one
-
-    return run
-
-
-@pytest.mark.parametrize(
-    ("acks_late", "lost", "rejected", "kept"),
-    [(True, ["7"], [("7", True)], []), (False, [], [], ["keep 7", "end 7"])],
-)
-def test_a_request_ends_that_leaves_its_pool_with_an_error_of_its_result_store(
-    acks_late: bool,
-    lost: list[str],
-    rejected: list[object],
-    kept: list[str],
-    run: Callable[..., OurRequest],
-    channel: Marked,
-) -> None:
-    channel.counts = True
-
-    one = run(acks_late=acks_late)
-
-    assert one not in state.active_requests
-    assert one not in state.reserved_requests
-    assert one.id not in state.requests
-    assert (channel.lost, channel.rejected, channel.kept) == (lost, rejected, kept)
-    assert channel.freed == 1
-
-
-@pytest.mark.parametrize("acks_late", [True, False])
-def test_a_task_whose_message_went_back_while_it_waited_for_a_thread_does_not_start(
-    acks_late: bool, run: Callable[..., OurRequest], channel: Marked
-) -> None:
-    started: list[bool] = []
-    channel.book.tags.clear()  # as a lost connection leaves it
-
-    one = run(lambda *_: started.append(True), acks_late=acks_late)
-
-    assert not started
-    assert one not in state.active_requests
-    assert (channel.rejected, channel.early, channel.kept) == ([], [], [])
-
-
-def test_a_request_ends_whose_start_or_success_could_not_be_reported(
-    run: Callable[..., OurRequest], channel: Marked
-) -> None:
-    for event in ("task-started", "task-succeeded"):
-
-        def send(kind: str, event: str = event, **_: Any) -> None:
-            if kind == event:
-                raise ConnectionError("events cannot be sent")
-
-        one = run(lambda *_: (0, "done", 0.1), events=SimpleNamespace(enabled=True, send=send))
-
-        assert one not in state.active_requests
-
-    # what was done stays acknowledged
-    assert channel.rejected == [("7", True)]
-
-
-def test_a_task_that_ends_its_process_in_a_pool_that_has_none_is_a_lost_one(
-    run: Callable[..., OurRequest], channel: Marked
-) -> None:
-    def leave(*_: Any) -> None:
-        raise SystemExit(1)
-
-    one = run(leave)
-
-    assert one not in state.active_requests
-    assert (channel.lost, channel.rejected) == (["7"], [("7", True)])
-
-
-def test_a_hard_time_limit_ends_a_request_whose_result_cannot_be_stored(
-    request_of: OurRequest, channel: Marked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: list[str] = []
-    monkeypatch.setattr("delayhub.celery_support.request._fail_job", lambda job_id, *_: told.append(job_id))
-    monkeypatch.setattr(type(request_of.task.backend), "mark_as_failure", lost_connection)
-    request_of.request_dict[JOB_HEADER] = "job-1"
-    state.task_accepted(request_of)
-
-    with pytest.raises(ConnectionError):
-        request_of.on_timeout(False, 1.5)
-
-    for thread in threading.enumerate():
-        if thread.name == "delayhub-time-limit":
-            thread.join(60)
-    assert request_of not in state.active_requests
-    assert (channel.rejected, told) == ([("7", True)], ["job-1"])
