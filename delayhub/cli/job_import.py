@@ -21,7 +21,8 @@ from delayhub.cli.output import jsonable
 from delayhub.cli.session import Session
 from delayhub.cli.site_options import SiteCommand
 from delayhub.client import BulkProblem, BulkResult, Client
-from delayhub.errors import DelayHubError
+from delayhub.client.request import job_fields, json_bytes
+from delayhub.errors import DelayHubError, OptionError
 
 #: The pause before jobs are sent again that came too fast for a limit of their biz type.
 LIMITED_SECONDS = 1.0
@@ -112,13 +113,24 @@ def _lines(source: BinaryIO, done: Progress) -> Iterator[Line]:
         end += len(raw)
         if not raw.strip():
             continue
-        try:
-            job = json.loads(raw)
-        except ValueError as error:
-            yield Line(number, end, None, f"the line is no JSON: {error}")
-            continue
-        is_object = isinstance(job, dict)
-        yield Line(number, end, job if is_object else None, "" if is_object else "the line is no JSON object")
+        yield Line(number, end, *_job_of(raw))
+
+
+def _job_of(raw: bytes) -> tuple[dict[str, Any] | None, str]:
+    """The job of a line, or why it holds none."""
+    try:
+        job = json.loads(raw)
+        if not isinstance(job, dict):
+            return None, "the line is no JSON object"
+        # The client refuses a whole request for such a job, now and each time that the import goes on.
+        json_bytes(job_fields(job), what="the job")
+    except OptionError as error:
+        return None, str(error)
+    except ValueError as error:
+        return None, f"the line is no JSON: {error}"
+    except RecursionError:
+        return None, "the line is nested too deeply"
+    return job, ""
 
 
 def _batches(lines: Iterator[Line], most: int) -> Iterator[list[Line]]:

@@ -125,6 +125,21 @@ def test_refused_lines_are_kept_with_their_reasons(site: Site, file: Path) -> No
     assert len(site.jobs) == LINES
 
 
+@pytest.mark.parametrize(
+    "line",
+    ['"body": NaN}', '"biz_id": "\\ud800"}', '"raw": "text"}', f'"body": {"[" * 100_000}'],
+    ids=["NaN", "half a pair", "raw", "deep"],
+)
+def test_a_line_that_cannot_be_sent_is_refused_and_the_others_are_created(site: Site, file: Path, line: str) -> None:
+    file.write_text(f'{{"biz_type": "order.close", {line}\n{file.read_text()}')
+
+    assert import_file(file) == ExitCode.SOME_REFUSED
+
+    (kept,) = Path(f"{file}.refused.ndjson").read_text().splitlines()
+    assert json.loads(kept)["line"] == 1
+    assert len(site.jobs) == LINES
+
+
 def test_lines_that_came_too_fast_for_their_biz_type_are_sent_again(site: Site, file: Path) -> None:
     site.limits = {"order-3", "order-11"}
 
