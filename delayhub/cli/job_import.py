@@ -151,7 +151,7 @@ def _create(
     outcomes: dict[int, BulkResult] = {line.number: _no_job(line.fault) for line in lines if line.job is None}
     left = [line for line in lines if line.job is not None]
     while left:
-        jobs = [{"idempotency_key": f"{run}-{line.number}", **(line.job or {})} for line in left]
+        jobs = [{**(line.job or {}), "idempotency_key": _key_of(line, run=run)} for line in left]
         results = dict(zip((line.number for line in left), api.jobs.create_many(jobs), strict=True))  # type: ignore[arg-type]  # the site checks them
         limited = {number for number, result in results.items() if result.error and result.error.status == 429}
         outcomes |= {number: result for number, result in results.items() if number not in limited}
@@ -159,6 +159,12 @@ def _create(
         if left:
             pause(LIMITED_SECONDS)
     return [outcomes[line.number] for line in lines]
+
+
+def _key_of(line: Line, *, run: str) -> Any:
+    """The line's own idempotency key; where that is null too, one by which it is known again."""
+    own = (line.job or {}).get("idempotency_key")
+    return f"{run}-{line.number}" if own is None else own
 
 
 def _no_job(fault: str) -> BulkResult:

@@ -140,6 +140,16 @@ def test_a_line_that_cannot_be_sent_is_refused_and_the_others_are_created(site: 
     assert len(site.jobs) == LINES
 
 
+def test_a_line_whose_key_is_null_makes_one_job_too(site: Site, file: Path) -> None:
+    file.write_text('{"biz_type": "order.close", "biz_id": "order-1", "idempotency_key": null}\n')
+    site.dies_at = 1
+
+    broken = import_file(file)
+    done = import_file(file)
+
+    assert (broken, done, len(site.jobs)) == (ExitCode.UNAVAILABLE, ExitCode.OK, 1)
+
+
 def test_lines_that_came_too_fast_for_their_biz_type_are_sent_again(site: Site, file: Path) -> None:
     site.limits = {"order-3", "order-11"}
 
