@@ -39,7 +39,7 @@ class QuickRedis(redis.Redis):
         self.sent = 0
         #: Commands that travel with the next one, and whose replies nobody needs.
         self._along: list[tuple[Any, ...]] = []
-        #: The command that travels behind each script, its replies that nobody has taken, and what was sent until then.
+        #: The command sent behind each script, its replies not taken yet, and the value of `sent` at the last of them.
         self._behind: tuple[Any, ...] = ()
         self._replies_behind: list[Any] = []
         self._sent_at_behind = 0
@@ -53,7 +53,7 @@ class QuickRedis(redis.Redis):
         self._behind, self._replies_behind = command, []
 
     def take_behind(self) -> list[Any]:
-        """All replies to what travelled behind scripts that nobody has taken; the last is about all that was sent."""
+        """The replies not taken yet to the command behind scripts; the last one was made after all that was sent."""
         if self._sent_at_behind != self.sent:
             self._replies_behind.append(self._exchange(self._behind))
         taken, self._replies_behind = self._replies_behind, []

@@ -48,7 +48,7 @@ class DatabaseOutage:
         return self._away_since is not None
 
     def take_over(self, *, before: datetime) -> None:
-        """Sees to the end of an outage that began before then, where nobody has told it: who saw it may be gone."""
+        """Takes on to tell the end of an open outage that began before then; the processes that saw it may be gone."""
         known = self._record.read()
         if self._away_since is None and known is not None and not known.ended_at:
             began_at = _at(known.began_at)
