@@ -136,16 +136,16 @@ def _run(command: Callable[[], int | None]) -> int:
     except ApiError as error:
         sys.stderr.write(sentence(error) + "\n")
         return exit_code_of(error)
-    except DelayHubError as error:
+    except BrokenPipeError:
+        # The reader of the results, such as `head`, has enough. Python's flush at exit would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    except (DelayHubError, OSError) as error:  # the latter: a file cannot be read or written
         sys.stderr.write(f"Error: {error}\n")
         return ExitCode.FAILED
     except (click.Abort, KeyboardInterrupt):
         sys.stderr.write("\nStopped.\n")
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # The reader of the results, such as `head`, has enough. Python's flush at exit would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
 
 
 def sentence(error: ApiError) -> str:
