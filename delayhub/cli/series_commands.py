@@ -55,13 +55,19 @@ class SeriesName(Parsed):
 SERIES = SeriesName()
 
 
+class NoSuchSeries(click.ClickException):
+    """There is no series of that name, or the key may not see it."""
+
+    exit_code = ExitCode.NOT_FOUND
+
+
 def number_of(session: Session, name: Name) -> int:
-    """The number of the series. Raises ClickException where there is none of that name."""
+    """The number of the series. Raises NoSuchSeries where there is none of that name."""
     if isinstance(name, int):
         return name
     found = next(iter(session.api.series.list(biz_type=name[0], name=name[1], page_size=1)), None)
     if found is None:
-        raise click.ClickException(f"{name[0]} has no series {name[1]!r}.")
+        raise NoSuchSeries(f"{name[0]} has no series {name[1]!r}.")
     return found.id
 
 

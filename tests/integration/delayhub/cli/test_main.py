@@ -349,7 +349,7 @@ def test_a_series_from_its_creation_to_its_end(typed: Type, monkeypatch: pytest.
     (planned,) = (json.loads(line) for line in typed("operations", "list", "--limit", "1", "--json")[1].splitlines())
     assert (planned["verb"], planned["filter"]["series"]) == ("backfill", made["id"])
     assert typed("series", "delete", name, "--yes")[0] == 0
-    assert typed("series", "show", name)[0] == 1
+    assert typed("series", "show", name)[0] == ExitCode.NOT_FOUND
     assert typed("series", "show", str(made["id"]))[0] == ExitCode.NOT_FOUND
 
 
