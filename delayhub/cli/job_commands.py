@@ -200,8 +200,11 @@ def follow_up(session: Session, job_id: str, version: int | None) -> None:
 )
 def resolve(
     session: Session, /, *, biz_types: tuple[str, ...], biz_id: str, outcome: str, body: Any, reason: str, yes: bool
-) -> None:
-    """Call off all jobs of a business key in BIZ_TYPES: the order was paid, or the question is answered."""
+) -> ExitCode:
+    """Call off all jobs of a business key in BIZ_TYPES: the order was paid, or the question is answered.
+
+    Exits with 6 where nothing new fires, but the site asks to come back for what is running.
+    """
     session.confirm(f"Call off all jobs of {biz_id} in {', '.join(biz_types)}?", yes=yes)
     done = session.api.jobs.resolve(biz_types, biz_id, outcome=outcome, body=body, reason=reason)
     late = " - too late, unless its attempt fails" if done.status == "running" else " - too late" * done.too_late
@@ -213,6 +216,7 @@ def resolve(
         *([("What to do", done.detail)] if done.detail else []),
     ]
     session.out.one(done, rows)
+    return ExitCode.OK if done.accepted else ExitCode.UNAVAILABLE
 
 
 @jobs.verb(click.argument("biz_types", type=BIZ_TYPE, nargs=-1, required=True), BIZ_ID)
