@@ -25,7 +25,8 @@ from tasksapp.admin.frame.fragments import (
     plan_address,
     time_away,
 )
-from tasksapp.admin.frame.masking import masked_body
+from tasksapp.admin.frame.masking import masked_body, may_see_bodies
+from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.biz_types.breaker import Breaker
 from tasksapp.models import Attempt, Job
 from tasksapp.models.error_class import error_class_label
@@ -147,8 +148,9 @@ def samples(job_ids: Iterable[UUID], *, request: HttpRequest) -> dict[str, Sampl
 
 
 def _sample(attempt: Attempt, *, request: HttpRequest) -> Sample:
+    error = shown_error(attempt.error, sees_bodies=may_see_bodies(request))
     words = {
-        "error": attempt.error or str(attempt.status_code or ""),
+        "error": error or str(attempt.status_code or ""),
         "time": clock_time(attempt.started_at),
         "took": duration(ms=attempt.duration_ms),
     }

@@ -8,6 +8,7 @@ import pytest
 from django.test import RequestFactory
 
 from tasksapp.admin.overview.issue_rows import samples
+from tasksapp.models import Attempt
 from tests.admin_scene import store_scene
 
 pytestmark = pytest.mark.django_db
@@ -27,3 +28,15 @@ def test_the_last_attempt_of_each_job_is_read_by_one_query(admin_user: Any, djan
     assert "the receiver answered 503" in sample.answer
     assert "after 84 ms" in sample.answer
     assert "upstream connect error" in sample.body
+
+
+def test_what_a_task_raised_is_hidden_from_who_may_not_see_bodies(django_user_model: Any) -> None:
+    scene = store_scene()
+    Attempt.objects.filter(job=scene.dead).update(error="ValueError: card 4111", status_code=None)
+    request = RequestFactory().get("/")
+    request.user = django_user_model.objects.create_user("vera")
+
+    (sample,) = samples([scene.dead.pk], request=request).values()
+
+    assert "4111" not in sample.answer
+    assert "hidden" in sample.answer
