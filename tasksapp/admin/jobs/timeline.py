@@ -19,6 +19,7 @@ from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.jobs.attempt_headers import REQUEST_ID, attempt_headers, was_pulled
 from tasksapp.jobs.exact_bytes import written_body
 from tasksapp.jobs.masking import as_shown
+from tasksapp.jobs.own_request_rule import shown_request
 from tasksapp.models import Attempt, AuditEntry, Job, Status
 
 #: Attempts of one page, and entries of the audit that it shows.
@@ -130,8 +131,11 @@ def _exchange(request: HttpRequest, job: Job, attempt: Attempt, *, sees: bool) -
     if was_pulled(attempt):
         return _pulled(request, attempt)
     sent = attempt_headers(attempt)
+    line = attempt.request_line
+    # A URL of the job's own may hold what its body does.
+    has_own_url = "url" in (shown_request(job.request) or {})
     return Exchange(
-        request_line=attempt.request_line,
+        request_line=hidden(line) if line and has_own_url and not sees else line,
         request_headers=_headers(sent, sees=sees),
         status_code=attempt.status_code,
         response_headers=_headers(attempt.response_headers, sees=sees),

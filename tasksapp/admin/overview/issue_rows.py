@@ -132,7 +132,7 @@ def _when(at: datetime | None) -> str:
 
 
 class Sample(NamedTuple):
-    """What was sent, what came back, and the body of the answer, masked for those who may not see bodies."""
+    """What was sent, what came back, and the body of the answer, as far as the person may see bodies."""
 
     request: str
     answer: str
@@ -148,14 +148,15 @@ def samples(job_ids: Iterable[UUID], *, request: HttpRequest) -> dict[str, Sampl
 
 
 def _sample(attempt: Attempt, *, request: HttpRequest) -> Sample:
-    error = shown_error(attempt.error, sees_bodies=may_see_bodies(request))
+    sees = may_see_bodies(request)
+    error = shown_error(attempt.error, sees_bodies=sees)
     words = {
         "error": error or str(attempt.status_code or ""),
         "time": clock_time(attempt.started_at),
         "took": duration(ms=attempt.duration_ms),
     }
     return Sample(
-        attempt.request_line,
+        attempt.request_line if sees else "",  # the job may have a URL of its own, which may hold what its body does
         _("%(error)s, at %(time)s, after %(took)s") % words,
         masked_body(request, attempt.response_body[:ANSWER_LENGTH]) if attempt.response_body else SafeString(""),
     )
