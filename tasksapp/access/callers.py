@@ -142,8 +142,8 @@ last_uses = LastUses()
 class SessionCaller:
     """A user of Django, in the place of the holder of a key.
 
-    It belongs to the default tenant and may see all of its biz types. To throttles and permissions of REST framework it
-    is the user.
+    It belongs to the default tenant and may see all of its biz types, whatever attributes the user has: a project's own
+    ``tenant_id`` may be of a table of its own. To throttles and permissions of REST framework it is the user.
 
     Args:
         user: the user, as an authentication class gave it.

@@ -48,6 +48,15 @@ def test_it_is_its_user_to_everybody_else_and_belongs_to_the_default_tenant() ->
     assert (caller.biz_type_ids, caller.key_id) == (None, None)
 
 
+def test_an_attribute_of_its_user_names_no_tenant() -> None:
+    ada = User.objects.create_superuser("ada")
+    ada.tenant_id, ada.biz_type_ids = 7, frozenset({8})  # type: ignore[attr-defined]  # a project's own
+
+    caller = SessionCaller(ada)
+
+    assert (caller.tenant_id, caller.biz_type_ids) == (DEFAULT_TENANT, None)
+
+
 @pytest.mark.parametrize("user", [AnonymousUser(), object(), "a project's own user"])
 def test_a_user_without_permissions_may_do_nothing(user: object) -> None:
     assert SessionCaller(user).scopes == frozenset()
