@@ -60,6 +60,19 @@ def test_it_may_be_csv(exporting: Ask, biz_type: BizType) -> None:
     assert b",'=1+1," in answer.getvalue()
 
 
+@pytest.mark.parametrize("kind", ["ndjson", "csv"])
+def test_biz_types_of_a_tenant_have_the_names_that_its_keys_know_them_by(
+    ask_as: Callable[[str], Ask], kind: str
+) -> None:
+    acme = Tenant.objects.create(code="acme", name="Acme")
+    store_job(BizType.objects.create(code="order.close", tenant=acme), biz_id="theirs")
+    exporting = ask_as(issue_key("warehouse", scopes=["jobs:export"], tenant_id=acme.pk).key)
+
+    text = exporting("GET", f"/jobs/export?biz_type=order.close&format={kind}").getvalue().decode()
+
+    assert ("order.close" in text, "acme" in text) == (True, False)
+
+
 def test_a_key_exports_what_it_sees_and_no_more(
     exporting: Ask, ask_as: Callable[[str], Ask], biz_type: BizType
 ) -> None:
