@@ -17,6 +17,8 @@ from tasksapp.conf import options
 #: since JSON may write a character of two bytes in six.
 ENVELOPE_BYTES = 4_096
 ESCAPES = 3
+#: Other requests do not grow with a job's body: a certificate with its key, a filter with 1 000 ids, a URL and headers.
+LEAST_BYTES = 196_608
 
 #: Requests of so many bytes wait for one another: two at once keep a processor busy. A bulk of 1 000 jobs whose bodies
 #: have some hundred bytes is smaller.
@@ -26,11 +28,11 @@ _large = BoundedSemaphore(2)
 
 
 def fields_of(request: Readable) -> dict[str, Any]:
-    """The JSON object in the body of a request about one job; {} for an empty body.
+    """The JSON object in the body of a request about one job, or about no jobs; {} for an empty body.
 
     Raises Refused as ``read_object`` does.
     """
-    return read_object(request, max_bytes=ESCAPES * options().body_bytes + ENVELOPE_BYTES)
+    return read_object(request, max_bytes=max(LEAST_BYTES, ESCAPES * options().body_bytes) + ENVELOPE_BYTES)
 
 
 def read_object(request: Readable, *, max_bytes: int) -> dict[str, Any]:

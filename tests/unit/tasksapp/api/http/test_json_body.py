@@ -6,6 +6,7 @@ import io
 import json
 import time
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -101,13 +102,20 @@ def test_a_request_without_a_body_carries_nothing(length: str) -> None:
 
 
 def test_a_request_may_be_longer_than_the_body_of_its_job(settings: Any) -> None:
-    settings.DELAYHUB = {"BODY_BYTES": 1024}
-    most = 1024 * ESCAPES + ENVELOPE_BYTES
+    settings.DELAYHUB = {"BODY_BYTES": 131_072}
+    most = 131_072 * ESCAPES + ENVELOPE_BYTES
     raw = b'{"a":"' + b"x" * (most - 8) + b'"}'
 
     assert fields_of(Body(raw))
     with pytest.raises(Refused):
         fields_of(Body(raw + b" "))
+
+
+def test_where_bodies_are_small_a_filter_may_name_a_thousand_ids_all_the_same(settings: Any) -> None:
+    settings.DELAYHUB = {"BODY_BYTES": 100}
+    ids = [str(UUID(int=number)) for number in range(1_000)]
+
+    assert fields_of(Body(json.dumps({"verb": "drop", "filter": {"ids": ids}}).encode()))["filter"] == {"ids": ids}
 
 
 def test_a_name_that_is_given_twice_among_many_is_found_at_once() -> None:
