@@ -16,8 +16,8 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 Handler = Callable[[Claim], object]
 
-#: How long a reason may be.
-_REASON = 400
+#: How long a reason may be, and a note.
+_REASON, _NOTE = 400, 2_000
 #: How long a puller rests after the site could not be asked, at first and at most, in seconds.
 FIRST_REST, LONGEST_REST = 0.5, 15.0
 
@@ -37,9 +37,9 @@ class GiveUp(DelayHubError):
 class Puller:
     """Claims jobs until it is stopped, and calls a handler with each claim.
 
-    A handler that returns has done the job; a text that it returns is kept as a note. One that raises has failed:
-    TryAgain and GiveUp say what follows, all other errors leave that to the biz type. While a handler runs, its lease
-    is extended at each third of it.
+    A handler that returns has done the job; of a text that it returns 2 000 characters are kept as a note. One that
+    raises has failed: TryAgain and GiveUp say what follows, all other errors leave that to the biz type. While it runs,
+    its lease is extended at each third of it.
 
     Args:
         client: a client of the site; threads share it.
@@ -135,7 +135,7 @@ class Puller:
             self._end(claim)
         except ClaimLost as error:
             logger.warning("job %s was not this program's any more when it was done: %s", claim.job_id, error)
-        except ApiError as error:
+        except DelayHubError as error:
             logger.error("the end of job %s could not be said: %s", claim.job_id, error)  # noqa: TRY400  the sentence says all
         finally:
             with self._changed:
@@ -148,14 +148,14 @@ class Puller:
         try:
             result = self._handler(claim)
         except TryAgain as error:
-            claims.fail(claim, reason=str(error)[:_REASON], retry_in=error.seconds)
+            claims.fail(claim, reason=_told(str(error), most=_REASON), retry_in=error.seconds)
         except GiveUp as error:
-            claims.fail(claim, reason=str(error)[:_REASON], dead=True)
+            claims.fail(claim, reason=_told(str(error), most=_REASON), dead=True)
         except Exception as error:
             logger.exception("job %s failed", claim.job_id)
-            claims.fail(claim, reason=f"{type(error).__name__}: {error}"[:_REASON])
+            claims.fail(claim, reason=_told(f"{type(error).__name__}: {error}", most=_REASON))
         else:
-            claims.done(claim, note=result if isinstance(result, str) else "")
+            claims.done(claim, note=_told(result, most=_NOTE) if isinstance(result, str) else "")
 
     def _hold(self, claim: Claim) -> None:
         with self._changed:
@@ -179,3 +179,8 @@ class Puller:
                 self._client.claims.release(claim, reason="the puller stops")
             except ApiError as error:
                 logger.warning("job %s stays claimed until its lease ends: %s", claim.job_id, error)
+
+
+def _told(text: str, *, most: int) -> str:
+    """The text as the site takes it: it would refuse a longer one, NUL, and half of a surrogate pair."""
+    return text.replace("\0", "").encode(errors="replace").decode()[:most]
