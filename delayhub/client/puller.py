@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from delayhub.api_models.claims import Claim
-from delayhub.client.errors import ApiError, ClaimLost, RateLimited, ServerUnavailable, Unreachable
+from delayhub.client.errors import ApiError, ClaimLost, RateLimited, ServerError, Unreachable
 from delayhub.client.synchronous.client import Client
 from delayhub.errors import DelayHubError, OptionError
 
@@ -118,7 +118,7 @@ class Puller:
                 found = self._client.claims.claim(
                     self._biz_types, most=min(free, 100), wait=wait, lease=self._lease_seconds
                 )
-            except (RateLimited, ServerUnavailable, Unreachable) as error:
+            except (RateLimited, ServerError, Unreachable) as error:
                 logger.warning("nothing could be claimed, trying again: %s", error)
                 asked = getattr(error, "retry_after", None)
                 self._stopped.wait(rest if asked is None else asked)

@@ -66,3 +66,16 @@ def test_what_cannot_be_said_of_a_job_is_logged(caplog: pytest.LogCaptureFixture
 
     assert ends_of(fail) == []
     assert "the end of job j could not be said" in caplog.text
+
+
+def test_it_goes_on_where_a_site_fails_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("delayhub.client.puller.FIRST_REST", 0.0)
+    answers = [httpx.Response(500), httpx.Response(200, json={"claims": []})]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return answers.pop(0)
+
+    with Client("http://site.example", api_key="k", transport=httpx.MockTransport(answer)) as client:
+        claimed = Puller(client, ["report"], lambda claim: None).run(until_none_is_due=True)
+
+    assert (claimed, answers) == (0, [])
