@@ -74,7 +74,6 @@ TESTED_THROUGH = {
         for module in ("agents/http", "cli/mcp_command")
     },
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
-    "delayhub/client/puller.py": ("tests/acceptance/test_pull.py", "`delayhub pull` stands on its Puller"),
     "tasksapp/pulling/held_claim.py": (
         "tests/integration/tasksapp/api/claims/test_views.py",
         "pullers claim over HTTP, and their claims end there",
@@ -82,7 +81,7 @@ TESTED_THROUGH = {
     **{
         f"delayhub/cli/{module}.py": ("tests/integration/delayhub/cli/test_main.py", "typed commands show what it does")
         for module in (
-            *("__main__", "biz_type_commands", "job_commands", "job_input", "job_links", "key_commands"),
+            *("__main__", "biz_type_commands", "job_input", "job_links", "key_commands"),
             *("operation_commands", "profile_commands", "series_commands", "session", "site_options", "stats_commands"),
         )
     },
