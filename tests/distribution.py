@@ -18,7 +18,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import venv
 from collections.abc import Sequence
@@ -80,9 +79,11 @@ def build(folder: Path, *, commit: str, umask: int, older_seconds: int) -> dict[
     ).stdout.strip()
     _hatch(source, "sdist", built, epoch=committed, umask=umask)
     (sdist,) = built.glob("*.tar.gz")
-    with tarfile.open(sdist) as opened:
-        opened.extractall(folder / "unpacked", filter="data")
-    (unpacked,) = (folder / "unpacked").iterdir()
+    unpacked = folder / "unpacked"
+    unpacked.mkdir()
+    subprocess.run(
+        ["tar", "--extract", "--file", str(sdist), "--strip-components=1"], cwd=unpacked, check=True, timeout=60
+    )
     _hatch(unpacked, "wheel", built, epoch=committed, umask=umask)
     return {path.name: path.read_bytes() for path in built.iterdir() if path.suffix in {".gz", ".whl"}}
 

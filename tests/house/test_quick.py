@@ -17,7 +17,7 @@ from tests.repository import ROOT, python_files
         # and of each aspect that has a file of its own
         ("tasksapp/jobs/creation.py", "tests/integration/tasksapp/jobs/test_creation_tenants.py"),
         # a module without a test of its name
-        ("delayhub/client/puller.py", "tests/acceptance/test_pull.py"),
+        ("delayhub/cli/pull_command.py", "tests/acceptance/test_pull.py"),
         # a verb in Lua, and a part of several
         ("delayhub/engine/lua/claim_timers.lua", "tests/integration/delayhub/engine/test_timer_lane.py"),
         ("delayhub/engine/lua/parts/take.lua", "tests/integration/delayhub/engine/test_delay_queue_copies.py"),
