@@ -71,6 +71,21 @@ def test_every_variable_in_these_files_is_one_that_the_project_reads() -> None:
     assert used <= known
 
 
+def test_what_the_manifests_say_counts_also_where_the_secret_is_made_of_the_example() -> None:
+    example = dict(re.findall(r"^(\w+)=(.*)$", (DEPLOY / "example.env").read_text(), flags=re.MULTILINE))
+    [said] = [each["data"] for each in MANIFESTS if each["kind"] == "ConfigMap"]
+    sources = {"secretRef": example, "configMapRef": said}
+
+    pods = [each["spec"]["template"]["spec"] for each in MANIFESTS if each["kind"] in {"Deployment", "Job"}]
+    containers = [container for pod in pods for container in pod["containers"]]
+
+    assert len(containers) == 3
+    for container in containers:
+        # Kubernetes: where several sources have a name, the last one counts.
+        known = {name: value for each in container["envFrom"] for kind in each for name, value in sources[kind].items()}
+        assert {name: known[name] for name in said} == said
+
+
 def test_no_file_holds_a_secret() -> None:
     given = re.findall(r"^(\w*(?:PASSWORD|SECRET_KEY|KEYS))=(.*)$", (DEPLOY / "example.env").read_text(), re.MULTILINE)
 
