@@ -33,7 +33,10 @@ def is_on() -> bool:
     # A process that has not imported the API cannot have set it up.
     api: Any = sys.modules.get(_API)
     ask = getattr(api, "get_tracer_provider", None)
-    return ask is not None and type(ask()) is not api.ProxyTracerProvider
+    if ask is None or type(provider := ask()) is api.ProxyTracerProvider:
+        return False
+    # Such as OTEL_SDK_DISABLED gives: its spans have no ids, and the caller's trace context would be lost for them.
+    return type(_tracer_of(provider)) is not api.NoOpTracer
 
 
 class TracedSpan:

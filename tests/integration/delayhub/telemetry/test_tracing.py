@@ -55,6 +55,13 @@ def test_it_is_on_only_while_a_provider_is_set_up() -> None:
     assert not tracing.is_on()
 
 
+def test_a_provider_that_is_switched_off_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+
+    with tracing_on():
+        assert not tracing.is_on()
+
+
 def test_without_opentelemetry_there_is_no_tracing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
