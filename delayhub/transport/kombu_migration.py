@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from kombu.log import get_logger
 from kombu.transport import redis as kombu_redis
 from kombu.utils.json import dumps
 from redis.exceptions import LockError
@@ -21,6 +22,8 @@ from delayhub.errors import ImportRunning
 from delayhub.redis_cluster import ClusterClient, client_of
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import Unreadable, from_payload, to_kombu
+
+logger = get_logger(__name__)
 
 #: Messages that are moved at a time.
 BATCH = 100
@@ -153,7 +156,12 @@ class KombuBroker:
     def _move_held(self, target: Channel) -> int:
         moved = 0
         for tag, raw in self.client.hscan_iter(self.prefix + self.channel.unacked_key):
-            self._store(target, list(self._destinations(raw)))
+            message, exchange, routing_key = json.loads(raw)
+            queues = self._bound_for(exchange, routing_key or "")
+            if not queues:
+                logger.warning("a message stays: no queue is bound to exchange %r for %r", exchange, routing_key)
+                continue
+            self._store(target, [(queue, json.dumps(message).encode()) for queue in queues])
             with self.client.pipeline() as pipeline:
                 pipeline.hdel(self.prefix + self.channel.unacked_key, tag)
                 pipeline.zrem(self.prefix + self.channel.unacked_index_key, tag)
@@ -214,10 +222,17 @@ class KombuBroker:
                 raise here
         return found
 
-    def _destinations(self, raw: bytes) -> Iterator[tuple[str, bytes]]:
-        message, exchange, routing_key = json.loads(raw)
-        for queue in self.channel._lookup(exchange, routing_key):
-            yield queue, json.dumps(message).encode()
+    def _bound_for(self, exchange: str, routing_key: str) -> list[str]:
+        """The queues of an exchange for that key. kombu goes by the type, which only who declared it knows."""
+        if not exchange:
+            return [routing_key] if routing_key else []
+        return sorted(
+            {
+                queue
+                for key, pattern, queue in self.channel.get_table(exchange)
+                if key == routing_key or (pattern and re.match(pattern, routing_key))
+            }
+        )
 
     def _store(self, target: Channel, messages: Sequence[tuple[str, bytes]]) -> None:
         by_queue: dict[str, list[Entry]] = {}

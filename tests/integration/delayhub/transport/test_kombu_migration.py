@@ -62,6 +62,38 @@ def test_what_a_consumer_holds_comes_over_with_its_eta(old: Any, ours: Channel, 
     held.channel.qos._delivered.clear()  # its consumer is gone: nothing goes back when the connection ends
 
 
+@pytest.mark.parametrize(("kind", "bound"), [("topic", "feed.#"), ("direct", "feed.import")])
+def test_what_a_consumer_holds_goes_to_the_queues_of_its_exchange(
+    old: Any, ours: Channel, stored: Stored, redis_server: RedisServer, kind: str, bound: str
+) -> None:
+    exchange = Exchange("tasks", kind)
+    Queue("feeds", exchange, routing_key=bound)(old.default_channel).declare()
+    Producer(old.default_channel, exchange, routing_key="feed.import").publish([1])
+    held = old.default_channel.basic_get("feeds")
+
+    with Connection(redis_server.url) as other:  # which has not declared the exchange
+        assert KombuBroker(other.default_channel).move([], ours, held=True) == 1
+
+    assert stored("feeds").count().ready == 1
+    held.channel.qos._delivered.clear()
+
+
+def test_what_a_consumer_holds_and_no_queue_is_bound_for_stays(
+    old: Any, ours: Channel, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    exchange = Exchange("tasks", "topic")
+    Queue("feeds", exchange, routing_key="feed.#")(old.default_channel).declare()
+    Producer(old.default_channel, exchange, routing_key="feed.import").publish([1])
+    held = old.default_channel.basic_get("feeds")
+    redis_client.delete("_kombu.binding.tasks")
+    broker = KombuBroker(old.default_channel)
+
+    assert broker.move([], ours, held=True) == 0
+    assert broker.count([]) == KombuCounts(0, 1)
+    assert "feed.import" in caplog.text
+    held.ack()
+
+
 def test_a_message_that_cannot_be_read_comes_over_as_it_is(
     old: Any, ours: Channel, redis_client: redis.Redis, stored: Stored
 ) -> None:
