@@ -34,7 +34,7 @@ from tasksapp.sql.ordered_keys import give_places
 #: Fields that say when the job is due, and those that are checked with its biz type.
 _TIME, _OF_BIZ_TYPE = ("due_at", "delay"), ("request", "raw", "content_type")
 #: Columns that say what a job asks.
-_ASKED = {*CARRIED, "biz_id"}
+ASKED = {*CARRIED, "biz_id"}
 #: Fields that are changed without a change of its time.
 FREE = frozenset(fields_on(Face.CHANGE)) - {*_TIME}
 
@@ -89,7 +89,7 @@ def edit(
                 values["place"] = give_places([(job.biz_type_id, key)], using=using)[0][0] if key else None
             if values.get("priority") not in {None, job.priority} and job.biz_type.is_ordered and job.place is not None:
                 raise RULES["priority"].refusal("conflict", ORDERED_PRIORITY)
-            if job.biz_type.on_resolved and any(_stored(job, name) != values[name] for name in _ASKED & values.keys()):
+            if job.biz_type.on_resolved and any(_stored(job, name) != values[name] for name in ASKED & values.keys()):
                 end_links([job.id], using=using)
             values |= _at_rest(job, values, using=using)
             live_key, biz_id = values.get("live_key", job.live_key), values.get("biz_id", job.biz_id)

@@ -24,7 +24,7 @@ from tasksapp.access.quotas import Quota, no_more_jobs, take_one
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.visible import Reach, reach_of, refuse_moving
 from tasksapp.errors import InvalidSeries, NameTaken, SeriesNotFound, StaleSeries, UnknownBizType
-from tasksapp.jobs.editing import edited_bytes
+from tasksapp.jobs.editing import ASKED, edited_bytes
 from tasksapp.jobs.flow_order import place_occurrences, wake_keys
 from tasksapp.jobs.masking import for_audit
 from tasksapp.jobs.own_request_rule import edited_request
@@ -36,6 +36,7 @@ from tasksapp.series.fields import CONTENT, OF_BIZ_TYPE, RULES, SCHEDULE, check,
 from tasksapp.series.lookup import seen
 from tasksapp.series.maker import lock_for_writing, make, new_job, rewrite, timers_of
 from tasksapp.series.plan import first_occurrence
+from tasksapp.sql.answers import end_links
 from tasksapp.sql.occurrences import NewOccurrence, delete_unclaimed, insert_occurrences, unclaimed
 from tasksapp.sql.ordered_keys import give_places
 from tasksapp.timers.arming import arm, forget, move
@@ -147,7 +148,7 @@ def change(
         if seals and changed:
             row.seal()
         if changed & set(CONTENT):
-            _rewrite(row, now=now, using=using)
+            _rewrite(row, asks=bool(changed & ASKED), now=now, using=using)
         if changed & set(SCHEDULE) and not row.is_paused:
             _unmake(row, now=now, using=using)
             _aim(row, now=now, using=using)
@@ -299,7 +300,7 @@ def _aim(row: Series, *, now: datetime, using: str) -> None:
     row.make_at = now if row.next_occurrence_at else None
 
 
-def _rewrite(row: Series, *, now: datetime, using: str) -> None:
+def _rewrite(row: Series, *, asks: bool, now: datetime, using: str) -> None:
     """Gives the unclaimed occurrences the series' content. Their timers move, since the priority may have changed."""
     rows = unclaimed([row.pk], using=using)
     # Each is found by its own key: a person may have given one of them another.
@@ -307,6 +308,8 @@ def _rewrite(row: Series, *, now: datetime, using: str) -> None:
     if not former:
         return
     rewrite(rows, list(former), row, now=now)
+    if asks:  # something else than before
+        end_links(former, using=using)
     keys = {(row.biz_type_id, key) for key in (row.flow_key, *former.values()) if key}
     if row.biz_type.is_ordered:
         _place_again([job_id for job_id, key in sorted(former.items()) if key != row.flow_key], row, using=using)

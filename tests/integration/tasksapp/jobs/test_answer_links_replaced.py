@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from tasksapp import jobs
+from tasksapp import jobs, series
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import LinkNotFound, LinkOver
 from tasksapp.jobs.answer_links import answer_by_link, look_at_link
@@ -88,3 +88,17 @@ def test_a_used_link_stays_where_its_job_is_made_another(ask: BizType) -> None:
     with pytest.raises(LinkOver) as refused:
         answer_by_link(made, "approved")
     assert refused.value.why == "used"
+
+
+@pytest.mark.parametrize(
+    ("change", "ends"), [({"body": {"amount": 310}}, True), ({"biz_id": "44"}, True), ({"priority": 1}, False)]
+)
+def test_a_link_ends_where_a_change_of_its_series_asks_something_else(
+    ask: BizType, change: dict[str, Any], *, ends: bool
+) -> None:
+    row = series.create("ask", name="each day", every=24 * HOUR, biz_id="42", body={"amount": 31})
+    token(Job.objects.get(series=row).id)
+
+    series.change(row.pk, **change)
+
+    assert AnswerLink.objects.exists() is not ends
