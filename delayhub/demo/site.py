@@ -135,7 +135,7 @@ class Site:
     def worker(self) -> Service:
         """The Celery worker, which delivers."""
         command = ["celery", "--app", "delayhub.project", "worker", "--hostname", self._worker_name]
-        command += ["--pool", "threads", "--concurrency", "4", "--loglevel", "INFO"]
+        command += ["--pool", "threads", "--concurrency", "4"]
         return self._service("worker", command, is_ready=self._worker_answers)
 
     @property

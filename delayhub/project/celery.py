@@ -21,6 +21,11 @@ app.autodiscover_tasks()
 
 @setup_logging.connect
 def keep_our_logging(loglevel: int | str | None = None, **_: Any) -> None:
-    """Stops Celery from putting its own handlers in place of ``LOGGING``; ``--loglevel`` still counts."""
-    if loglevel is not None:
+    """Stops Celery from putting its own handlers in place of ``LOGGING``; a ``--loglevel`` that is given counts."""
+    from click import get_current_context  # noqa: PLC0415  web processes do without
+    from click.core import ParameterSource  # noqa: PLC0415  the same
+
+    context = get_current_context(silent=True)
+    is_celerys_own = context is not None and context.get_parameter_source("loglevel") is ParameterSource.DEFAULT
+    if loglevel is not None and not is_celerys_own:
         logging.getLogger().setLevel(loglevel)

@@ -20,7 +20,7 @@ OPTIONAL: list[dict[str, Any]] = [
     for each in yaml.safe_load_all(path.read_text())
 ]
 #: What each place has of its own: where it listens, how many processes it starts, what it is called.
-OWN = re.compile(r"--(host|port|workers|hostname|loglevel) \S+ ?")
+OWN = re.compile(r"--(host|port|workers|hostname) \S+ ?")
 
 
 def shared(command: str) -> str:

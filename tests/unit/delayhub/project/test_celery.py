@@ -6,6 +6,8 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from celery.bin.base import CLIContext
+from celery.bin.worker import worker
 from celery.signals import setup_logging
 
 from delayhub.celery_support.control import Control
@@ -43,6 +45,18 @@ def test_a_worker_keeps_our_handlers_and_takes_its_level(root: logging.Logger) -
     assert keep_our_logging in [receiver for receiver, _ in answers]
     assert root.level == logging.DEBUG
     assert root.handlers == handlers
+
+
+@pytest.mark.parametrize(("given", "then"), [([], logging.INFO), (["--loglevel", "WARNING"], logging.WARNING)])
+def test_the_level_that_celery_takes_where_none_is_given_leaves_that_of_the_settings(
+    root: logging.Logger, given: list[str], then: int
+) -> None:
+    root.setLevel(logging.INFO)
+
+    with worker.make_context("worker", given, obj=CLIContext(app, no_color=True, workdir=None)) as context:
+        setup_logging.send(None, loglevel=context.params["loglevel"])
+
+    assert root.level == then
 
 
 def test_without_a_level_the_settings_stay(root: logging.Logger) -> None:
