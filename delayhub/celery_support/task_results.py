@@ -59,4 +59,6 @@ def request_of(app: Celery, message: Any, task_id: str) -> Context:
         except (KombuError, ValueError, TypeError) as error:
             logger.warning("the body of task %s could not be read: %s", task_id, error)
     known = {name: embed.get(name) for name in ("chord", "chain", "errbacks")}
-    return Context(message.headers if message else {}, **known, id=task_id)
+    # Celery looks into it before it calls an errback that takes only the id of its task.
+    info = message.delivery_info if message is not None else {}
+    return Context(message.headers if message else {}, **known, id=task_id, delivery_info=info or {})

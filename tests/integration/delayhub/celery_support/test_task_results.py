@@ -69,6 +69,20 @@ def test_a_dead_task_failed_with_the_reason(app: Celery, channel: Channel) -> No
     message.ack()
 
 
+def test_the_errback_of_a_dead_task_that_takes_only_its_id_is_called(app: Celery, channel: Channel) -> None:
+    @app.task(name="shop.sorry", shared=False)
+    def sorry(task_id: str) -> None:
+        del task_id
+
+    payload_of(app, channel, link_error=sorry.s())
+    message = channel.basic_get("celery", no_ack=True)
+
+    announce_dead(app, message, "lost its process 3 times")
+
+    called = channel.basic_get("celery", no_ack=True)
+    assert (called.headers["task"], called.payload[0]) == ("shop.sorry", ["t"])
+
+
 def test_a_dead_message_that_is_no_task_has_no_result(app: Celery, channel: Channel) -> None:
     message = channel.Message(
         {"body": "", "headers": {}, "properties": {"delivery_tag": "1"}, "content-type": "text/plain"}, channel=channel
