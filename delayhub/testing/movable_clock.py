@@ -22,6 +22,8 @@ UNITS_PER_MS = {
     QUEUE_PARTS["REVOKED"]: 1,
     QUEUE_PARTS["IN_FLIGHT"]: 1,
     QUEUE_PARTS["TURNS"]: 1,
+    QUEUE_PARTS["SHUT"]: 1,
+    QUEUE_PARTS["TIMED"]: 1,
     LANE_PARTS["AGENDA"]: 1,
 }
 GATE_UNITS_PER_MS = {"shut_until": 1, "tat": 1000}
@@ -33,8 +35,9 @@ class MovableClock:
     """A clock that runs like the machine's, and jumps ahead on :meth:`advance`.
 
     DelayHub's clock is that of Redis, which cannot be moved; so a jump brings all that waits in Redis nearer by as
-    much: due times, ends of leases, revocations and gates. Consumers are woken to look again. Where ``tasksapp`` is
-    installed, the rows of jobs come nearer too, in the database that the project writes jobs to.
+    much: due times, ends of leases, revocations, gates, limits of tasks and keys that are taken for a time. Consumers
+    are woken to look again. Where ``tasksapp`` is installed, the rows of jobs come nearer too, in the database that the
+    project writes jobs to.
 
     Args:
         client: a client of the private server whose entries move along; without one only this clock's own time moves.
@@ -79,6 +82,8 @@ class MovableClock:
             lanes.add(key[: key.index("}", key.index("delayhub:{")) + 1])
             if key.endswith(QUEUE_PARTS["GATE"]):
                 pull_fields(client, key, GATE_UNITS_PER_MS, jump_ms)
+            if key.endswith(QUEUE_PARTS["LIMITED"]):
+                pull_limits(client, key, jump_ms)
             if key.endswith(QUEUE_PARTS["PAUSED"]):
                 pull_fields(client, key, {text(name): 1 for name in client.hkeys(key)}, jump_ms)
             if key.endswith(LANE_PARTS["SCHEDULES"]):
@@ -109,6 +114,13 @@ def pull_entries(client: redis.Redis, key: str, jump_ms: int) -> None:
             pipeline.hset(key, name, json.dumps(entry))
 
     client.transaction(pull, key)  # a beat may publish meanwhile: then again
+
+
+def pull_limits(client: redis.Redis, key: str, jump_ms: int) -> None:
+    """Lowers when the next of each task may start."""
+    for task, limit in cast("dict[bytes, bytes]", client.hgetall(key)).items():
+        interval, next_at, *most = text(limit).split(":")
+        client.hset(key, task, ":".join([interval, str(max(int(next_at) - jump_ms * 1000, 0)), *most]))
 
 
 def pull_scores(client: redis.Redis, key: str, pull: int) -> None:

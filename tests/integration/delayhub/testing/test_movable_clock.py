@@ -6,6 +6,8 @@ import pytest
 import redis
 
 from delayhub.engine import DelayQueue, Entry, Gate, TimerLane
+from delayhub.engine.limits import DECLARED, Limit, set_limits
+from delayhub.engine.unique import UniqueKey, Until, offer
 from delayhub.testing import MovableClock
 
 HOUR_MS = 3_600_000
@@ -37,6 +39,25 @@ def test_a_lease_runs_out(redis_client: redis.Redis, clock: MovableClock) -> Non
 
     assert queue.reap() == (1, 0)
     assert queue.extend([queue.lease(held.id, held.token)]) == set()
+
+
+def test_what_a_limit_holds_back_starts_and_a_key_that_is_taken_for_a_time_is_free(
+    redis_client: redis.Redis, clock: MovableClock
+) -> None:
+    queue = DelayQueue(redis_client, "orders")
+    set_limits(queue, DECLARED, {"shop.mail": Limit(HOUR_MS * 1000)})
+    queue.schedule([Entry(name, 0, b'{"headers":{"task":"shop.mail"}}') for name in ("first", "second")])
+    once = UniqueKey(key="k", until=Until.TIME, milliseconds=HOUR_MS)
+    assert offer(queue, Entry("a"), once).outcome == "added"
+    begun = queue.claim(10).entries
+    assert [entry.id for entry in begun] == ["first", "a"]
+    queue.acknowledge([queue.lease(entry.id, entry.token) for entry in begun])
+    assert offer(queue, Entry("b"), once).outcome == "refused"
+
+    clock.advance(hours=1)
+
+    assert [entry.id for entry in queue.claim(10).entries] == ["second"]
+    assert offer(queue, Entry("b"), once).outcome == "added"
 
 
 def test_timers_fire_and_shut_gates_open(redis_client: redis.Redis, clock: MovableClock) -> None:
