@@ -38,6 +38,8 @@ LOOKED_AT = 1000
 
 #: The longest time between two starts that a rate limit may ask for: a year.
 MAX_INTERVAL_SECONDS = 366 * 24 * 3600
+#: Keeps what a person said of a task ('' for nothing). After its first write Redis lets it go on though memory is full.
+SAY = "redis.call('HDEL', KEYS[1], ARGV[1]) if ARGV[2] ~= '' then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end"
 #: How many may run at once, at most: scripts count them in doubles.
 MOST_AT_ONCE = 10**9
 
@@ -208,11 +210,7 @@ def _say_to_all(
         about = json.dumps({**said, "at": now.isoformat(timespec="seconds"), "by": by or this_user()})
     count = 0
     for queue in queues:
-        key = limits_of_broker(queue.options.key_prefix, kind.suffix)
-        if about is None:
-            queue.client.hdel(key, task)
-        else:
-            queue.client.hset(key, task, about)
+        queue.client.eval(SAY, 1, limits_of_broker(queue.options.key_prefix, kind.suffix), task, about or "")
         set_limits(queue, kind.layer, {task: None if about is None else kind.read(about)})
         count += 1
     return count

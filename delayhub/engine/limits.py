@@ -93,14 +93,9 @@ def _look_at_keys(queue: DelayQueue, begin: str, layer: str) -> None:
     for key in (keys.shut,) if is_limited else (keys.shut, keys.open):
         found = client.zscan_iter(key, match=_as_pattern(begin) + "*", count=LOOK)
         while names := [text(name) for name, _ in islice(found, LOOK)]:
-            if is_limited:
-                client.zadd(key, dict.fromkeys(names, 0), xx=True)
-                continue
-            args = [layer, *(value for name in names for value in (name, "", ""))]
+            args = [layer, *(value for name in names for value in (name, "look" if is_limited else "", ""))]
             while script("set_limits").run(client, [keys.base, queue.lane_keys.base], args):
                 pass  # some are parked still
-    if not client.exists(queue.lane_keys.wake):
-        client.rpush(queue.lane_keys.wake, 1)
 
 
 def _as_pattern(name: str) -> str:

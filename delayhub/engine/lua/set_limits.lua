@@ -3,7 +3,7 @@
 -- limit of each flow key of a task has the task's name with `\u0000` behind it; what such a limit held back is taken as before.
 -- KEYS: queue, lane
 -- ARGV: layer, then for each task: its name, µs between starts, or how many at once ('': none in this
---   layer; 0: no limit), a text about it
+--   layer; 0: no limit; 'look': for a flow key, whose limit has changed, that the next claim looks at it), a text about it
 -- Returns: how many messages are still parked of tasks without a limit: call it again until none is (1 000 a call)
 -- Complexity: O(log n) a task and message that is ready again
 -- Uses: now, ring, allow_writes_when_full, task_of, places, parked
@@ -21,13 +21,15 @@ for i = 2, #ARGV, 3 do
   local task = ARGV[i]
   if ARGV[i + 1] == '' then
     redis.call('HDEL', q .. LIMITS, layer .. ':' .. task)
-  else
+  elseif ARGV[i + 1] ~= 'look' then
     redis.call('HSET', q .. LIMITS, layer .. ':' .. task, ARGV[i + 1] .. ' ' .. ARGV[i + 2])
   end
   local interval, most = limit_in(q, 'set:', 'declared:', task), limit_in(q, 'set_at_once:', 'declared_at_once:', task)
   local parked = q .. PARKED_BY .. task
   local was, next_at, was_most = string.match(redis.call('HGET', q .. LIMITED, task) or '', '^(%d+):(%d+):?(%d*)$')
-  if (interval or most) and not ((interval or '0') == was and (most or '') == was_most) then
+  if ARGV[i + 1] == 'look' then
+    changed = redis.call('ZADD', q .. SHUT, 'XX', 'CH', 0, task) == 1 or changed
+  elseif (interval or most) and not ((interval or '0') == was and (most or '') == was_most) then
     next_at = interval and math.min(tonumber(next_at or 0), now_us + interval) or 0
     redis.call('HSET', q .. LIMITED, task, string.format('%s:%.0f%s', interval or 0, next_at, most and ':' .. most or ''))
     represent(q, task, 0) -- the next claim looks at it

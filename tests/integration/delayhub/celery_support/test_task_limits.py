@@ -16,6 +16,7 @@ from delayhub.celery_support.share_limits import ShareLimits, hooks_of_app
 from delayhub.celery_support.task_limits import declare
 from delayhub.engine import DelayQueue
 from delayhub.engine.limits import Limit, read_limits
+from delayhub.engine.task_name import KEY_MARK
 from delayhub.errors import OptionError
 
 
@@ -48,6 +49,25 @@ def test_what_a_person_sets_wins_over_what_code_declares_also_after_restarts(app
     assert in_force(app) == {"shop.close": None}
     app.control.rate_limit("shop.close", None)
     assert in_force(app) == {"shop.close": "20/s"}
+
+
+@pytest.mark.parametrize("each_key", [False, True])
+def test_limits_are_set_and_taken_back_where_redis_is_full(app: Celery, queue: DelayQueue, *, each_key: bool) -> None:
+    control: Any = app.control
+    task = "shop.close" + (KEY_MARK if each_key else "")
+    queue.client.zadd(queue.keys.shut, {"shop.close\\u0000tenant-7": 2**50})
+    queue.client.config_set("maxmemory", "1mb")
+    try:
+        control.set_rate_limit("shop.close", "5/s", each_key=each_key)
+        control.set_max_in_flight("shop.close", 3, each_key=each_key)
+        found = read_limits(queue)
+        assert (found.set[task].amount, found.set_at_once[task].amount) == (200_000, 3)
+        assert queue.client.zscore(queue.keys.shut, "shop.close\\u0000tenant-7") == (0 if each_key else 2**50)
+
+        control.set_rate_limit("shop.close", None, each_key=each_key)
+        assert not read_limits(queue).set
+    finally:
+        queue.client.config_set("maxmemory", "0")
 
 
 def test_a_limit_that_is_set_holds_on_queues_that_come_later(app: Celery, queue: DelayQueue) -> None:

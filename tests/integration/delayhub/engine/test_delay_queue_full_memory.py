@@ -9,6 +9,7 @@ import redis
 
 from delayhub.engine import DelayQueue, Entry, Gate, Lease, TimerLane
 from delayhub.engine.limits import SET, SET_AT_ONCE, Limit, set_limits
+from delayhub.engine.task_name import KEY_MARK
 from delayhub.engine.unique import UniqueKey, offer, start
 from tests.fixture_types import Now
 
@@ -24,6 +25,7 @@ VERBS: dict[str, Callable[[DelayQueue, Lease, Lease], object]] = {
     "reap": lambda queue, _, __: queue.reap(),
     "claim": lambda queue, lease, _: queue.claim(10, acknowledged=[lease]),
     "limit": lambda queue, _, __: set_limits(queue, SET, {"shop.mail": Limit(5)}),
+    "limit of each key": lambda queue, _, __: set_limits(queue, SET, {"shop.mail" + KEY_MARK: Limit(5)}),
 }
 
 
