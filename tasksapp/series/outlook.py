@@ -5,7 +5,8 @@ from __future__ import annotations
 import calendar
 import re
 from datetime import datetime, timedelta
-from itertools import islice
+from functools import partial
+from itertools import islice, takewhile, tee
 from typing import Any, NamedTuple
 
 import cron_descriptor
@@ -74,9 +75,20 @@ def preview(*, most: int = 10, after: datetime | None = None, **fields: Any) -> 
 
 def coming(series: Series, *, after: datetime, most: int) -> list[datetime]:
     """The next occurrences of a series, whether or not it is paused. Raises InvalidSeries."""
+    moments = schedule_of(series).after(after)
     if series.count is not None:
-        most = min(most, max(0, series.count - series.made))
-    return list(islice(schedule_of(series).after(after), most))
+        # It has counted those that are made, of which some still come.
+        moments, others = tee(moments)
+        waiting = sum(1 for _at in islice(takewhile(partial(_is_made, series), others), most))
+        most = min(most, max(0, series.count - series.made) + waiting)
+    return list(islice(moments, most))
+
+
+def _is_made(series: Series, at: datetime) -> bool:
+    """Whether an occurrence to come is a job already; a series that has made its last one waits until that is due."""
+    if series.next_occurrence_at is not None:
+        return at < series.next_occurrence_at
+    return series.make_at is not None and at <= series.make_at
 
 
 def words_of(series: Series) -> str:

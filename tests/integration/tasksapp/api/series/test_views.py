@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -176,3 +177,10 @@ def test_exact_bytes_are_taken_and_shown_as_a_text_or_in_base64(ask: Ask, biz_ty
 
     again = body(ask("PATCH", address, {"body": {"a": 1}}))
     assert [again[name] for name in shown] == [{"a": 1}, None, None, None]
+
+
+def test_the_last_one_of_a_count_is_shown_until_its_time(ask: Ask, biz_type: BizType) -> None:
+    shown = body(ask("POST", "/series", {**NEW, "count": 1}))
+
+    assert shown["next_at"] is not None
+    assert Job.objects.get().occurrence_at == datetime.fromisoformat(shown["next_at"])
