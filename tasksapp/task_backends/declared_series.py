@@ -12,7 +12,7 @@ from celery.signals import worker_ready
 from django.apps import AppConfig
 from django.core import checks
 from django.core.checks import CheckMessage
-from django.db import DatabaseError, InterfaceError, router
+from django.db import DatabaseError, InterfaceError, router, transaction
 
 from delayhub.celery_support.delayed_task import CARRIED_BY_SERIES, DelayedTask
 from delayhub.celery_support.job_arguments import encoded
@@ -23,6 +23,7 @@ from tasksapp.models import Series
 from tasksapp.series import verbs
 from tasksapp.series.fields import RULES
 from tasksapp.task_backends.task_biz_type import biz_type_of_task
+from tasksapp.workers.biz_type_report import is_biz_type_of
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +66,8 @@ def sync(tasks: Iterable[RepeatingTask], *, dry_run: bool = False, by: Actor | N
     Raises InvalidSeries where a declaration cannot be, and InvalidJob where the biz type runs another task.
     """
     using = router.db_for_write(Series)
-    stored = {row.declared_by: row for row in Series.objects.using(using).exclude(declared_by="").order_by("id")}
+    rows = Series.objects.using(using).exclude(declared_by="").select_related("biz_type__tenant")
+    stored = {row.declared_by: row for row in rows.order_by("id")}
     steps = []
     for task in sorted(tasks, key=lambda each: each.name):
         if task.job_series is None or task.is_alias:
@@ -83,9 +85,8 @@ def _brought_in_step(task: RepeatingTask, found: list[Series], *, dry_run: bool,
     fields = _fields_of(task)
     if not found:
         if not dry_run:
-            biz_type = biz_type_of_task(task, using=using)
             try:
-                verbs.create(biz_type.code, tenant=task.job_tenant, declared_by=task.name, by=by, using=using, **fields)
+                _make(task, fields, by=by, using=using)
             except NameTaken:
                 return Step("same", task.name)  # another deploy has just made it
         return Step("create", task.name)
@@ -93,6 +94,10 @@ def _brought_in_step(task: RepeatingTask, found: list[Series], *, dry_run: bool,
     for other in others:
         if not dry_run:
             verbs.delete(other.pk, by=by, using=using)
+    if not is_biz_type_of(task, row.biz_type):
+        if not dry_run:
+            _move(row, task, fields, by=by, using=using)
+        return Step("change", task.name)
     is_same = all(getattr(row, name) == value for name, value in fields.items() if name != "body")
     if is_same and row.declared_by == task.name:
         return Step("same", task.name)
@@ -100,6 +105,20 @@ def _brought_in_step(task: RepeatingTask, found: list[Series], *, dry_run: bool,
         verbs.change(row.pk, by=by, using=using, **fields)
         Series.objects.using(using).filter(pk=row.pk).update(declared_by=task.name)
     return Step("change", task.name)
+
+
+def _make(task: RepeatingTask, fields: Mapping[str, Any], *, by: Actor | None, using: str) -> Series:
+    biz_type = biz_type_of_task(task, using=using)
+    return verbs.create(biz_type.code, tenant=task.job_tenant, declared_by=task.name, by=by, using=using, **fields)
+
+
+def _move(row: Series, task: RepeatingTask, fields: Mapping[str, Any], *, by: Actor | None, using: str) -> None:
+    """Makes the series anew in the biz type that its task names now, paused where it is."""
+    with transaction.atomic(using=using):
+        verbs.delete(row.pk, by=by, using=using)
+        made = _make(task, fields, by=by, using=using)
+        if row.is_paused:
+            verbs.pause(made.pk, reason=row.pause_reason, by=by, using=using)
 
 
 def _fields_of(task: RepeatingTask) -> dict[str, Any]:
@@ -162,6 +181,6 @@ def _named(steps: Sequence[Step]) -> str:
 
 _WORDS = {
     "create": "tasks declare series that are not stored, so nothing makes their jobs: %s",
-    "change": "tasks declare series that are stored with another schedule, which goes on: %s",
+    "change": "tasks declare series that are stored with another schedule or biz type, and go on so: %s",
     "delete": "series are stored that no task declares any more, and they go on: %s",
 }

@@ -19,6 +19,7 @@ from django.db import DatabaseError, InterfaceError, router
 from django.utils.translation import override
 
 from delayhub.celery_support.delayed_task import DelayedTask
+from delayhub.celery_support.job_store import JobTask
 from tasksapp.biz_types.allowed_tasks import is_reserved, is_reserved_queue, queue_complaint, task_complaint
 from tasksapp.conf import options
 from tasksapp.errors import TaskRefused
@@ -96,12 +97,12 @@ def refusals(biz_types: Iterable[BizType]) -> list[str]:
         ]
 
 
-def is_biz_type_of(task: DelayedTask[..., Any], biz_type: BizType) -> bool:
+def is_biz_type_of(task: JobTask, biz_type: BizType) -> bool:
     """Whether the jobs of the delayed task are of that biz type."""
     return task.biz_type == biz_type.code and is_of_tenant(task, biz_type)
 
 
-def is_of_tenant(task: DelayedTask[..., Any], biz_type: BizType) -> bool:
+def is_of_tenant(task: JobTask, biz_type: BizType) -> bool:
     """Whether the delayed task is for jobs of the biz type's tenant."""
     if task.job_tenant is None:
         return biz_type.tenant_id == DEFAULT_TENANT

@@ -9,7 +9,7 @@ import pytest
 from delayhub import delayed_task
 from tasksapp import series
 from tasksapp.errors import InvalidSeries
-from tasksapp.models import BizType, Job, Series
+from tasksapp.models import BizType, Job, Series, Tenant
 from tasksapp.task_backends.declared_series import sync
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -61,6 +61,31 @@ def test_a_renamed_task_keeps_its_series(db: None) -> None:
 
     row = Series.objects.get()
     assert (row.pk, row.name, row.declared_by) == (before, "shop.dawn", "shop.dawn")
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+@pytest.mark.parametrize("named", [{"biz_type": "report.other"}, {"job_tenant": "acme"}])
+def test_a_task_that_names_another_biz_type_has_its_series_there(
+    db: None, named: dict[str, Any], *, is_paused: bool
+) -> None:
+    Tenant.objects.create(code="acme")
+    done(Declared("shop.morning", cron="0 9 * * *"))
+    before = Series.objects.get()
+    if is_paused:
+        series.pause(before.pk, reason="holidays")
+    moved = Declared("shop.morning", cron="0 9 * * *")
+    vars(moved).update(named)
+
+    assert done(moved, dry_run=True) == [("change", "shop.morning")]
+    assert BizType.objects.count() == 1
+    assert done(moved) == [("change", "shop.morning")]
+    assert done(moved) == [("same", "shop.morning")]
+
+    row = Series.objects.get()
+    assert row.biz_type != before.biz_type
+    assert (row.biz_type.code, row.biz_type.tenant.code) == (moved.biz_type, moved.job_tenant or "default")
+    assert (row.is_paused, row.pause_reason) == (is_paused, "holidays" if is_paused else "")
+    assert list(Job.objects.values_list("series", flat=True)) == ([] if is_paused else [row.pk])
 
 
 def test_what_a_person_made_is_left_alone(biz_type: BizType) -> None:

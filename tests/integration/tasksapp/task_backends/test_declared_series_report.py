@@ -54,7 +54,7 @@ def test_what_is_not_stored_or_differs_is_named_until_it_is_in_step(
     assert (warned(), "tests.hourly" in logged(app, caplog)) == ([], False)
     series.change(Series.objects.get().pk, every=60)
 
-    assert "another schedule, which goes on: tests.hourly" in " ".join(warned())
+    assert "another schedule or biz type, and go on so: tests.hourly" in " ".join(warned())
     assert "another schedule" in logged(app, caplog)
 
 
