@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from itertools import groupby, pairwise
 
 from django.db import Error, connections, transaction
 
@@ -23,7 +24,7 @@ from tasksapp.sql.driver.fork_guard import ForkGuard
 from tasksapp.sql.pulses import DELETED_ROWS, delete_pulses, fold_pulses
 from tasksapp.sql.upcoming import count_upcoming
 from tasksapp.stats.pulses import FINE_KEPT, HOUR, HOURS_KEPT, MINUTE, TEN_MINUTES, floor, settled_until
-from tasksapp.stats.upcoming import DAY_SECONDS, DAYS, FINE_HOURS, FINE_SECONDS, day_begins
+from tasksapp.stats.upcoming import DAY_SECONDS, FINE_HOURS, FINE_SECONDS, days_from
 
 #: How often each is done, where it is quick.
 COUNT_SECONDS, AHEAD_SECONDS, DAYS_SECONDS, FOLD_SECONDS, CREATED_SECONDS = 10.0, 60.0, 300.0, 60.0, 10.0
@@ -113,12 +114,15 @@ class Counter:
     def look_ahead(self) -> None:
         """Counts the jobs of the next day, by five minutes."""
         begin = floor(now_by(self._clock), FINE_SECONDS)
-        self._store_ahead(begin, begin + timedelta(hours=FINE_HOURS), seconds=FINE_SECONDS)
+        end, step = begin + timedelta(hours=FINE_HOURS), timedelta(seconds=FINE_SECONDS)
+        self._store_ahead([(begin, end, step)], seconds=FINE_SECONDS)
 
     def look_days_ahead(self) -> None:
         """Counts the jobs of the next 30 days, by days of the project's time zone."""
-        begin = day_begins(now_by(self._clock))
-        self._store_ahead(begin, begin + timedelta(days=DAYS), seconds=DAY_SECONDS)
+        days = pairwise(days_from(now_by(self._clock)))
+        # One statement, and where clocks change, one for the day of that and one for those behind it.
+        runs = [(step, list(run)) for step, run in groupby(days, key=lambda day: day[1] - day[0])]
+        self._store_ahead([(run[0][0], run[-1][1], step) for step, run in runs], seconds=DAY_SECONDS)
 
     def count_created(self) -> None:
         """Counts the jobs that were created in the minutes that are over."""
@@ -141,15 +145,20 @@ class Counter:
             while delete_pulses(span, before=before, using=self._using) == DELETED_ROWS:
                 pass
 
-    def _store_ahead(self, begin: datetime, end: datetime, *, seconds: int) -> None:
-        found = count_upcoming(
-            begin=begin, end=end, seconds=seconds, using=self._using, timeout_seconds=TIMEOUT_SECONDS
-        )
-        now = now_by(self._clock)
+    def _store_ahead(self, ranges: Iterable[tuple[datetime, datetime, timedelta]], *, seconds: int) -> None:
+        """Stores what comes from one moment to another, each by stretches of one length; a row is of ``seconds``."""
         counted = {
-            (row.biz_type_id, begin + timedelta(seconds=row.number * seconds)): (row.jobs, row.first_at, row.last_at)
-            for row in found
+            (row.biz_type_id, begin + row.number * step): (row.jobs, row.first_at, row.last_at)
+            for begin, end, step in ranges
+            for row in count_upcoming(
+                begin=begin,
+                end=end,
+                seconds=round(step.total_seconds()),
+                using=self._using,
+                timeout_seconds=TIMEOUT_SECONDS,
+            )
         }
+        now = now_by(self._clock)
         with transaction.atomic(using=self._using):
             stored = Upcoming.objects.using(self._using).filter(span_seconds=seconds)
             known = {(row.biz_type_id, row.at): row for row in stored}

@@ -43,7 +43,7 @@ def read_upcoming(
 ) -> list[Coming]:
     """The stretches of the hours ahead, empty ones too, from the one in which now lies; one query.
 
-    Days begin at midnight of the project's time zone, and have 24 hours.
+    Days begin at midnight of the project's time zone; where clocks change, one has 23 or 25 hours.
 
     Args:
         hours: how far ahead: up to a day, or up to 30 days by days.
@@ -53,26 +53,36 @@ def read_upcoming(
     """
     now, step = now or timezone.now(), timedelta(seconds=seconds)
     by_days = seconds == DAY_SECONDS
-    begin = day_begins(now) if by_days else floor(now, seconds)
     stretches = min(hours, DAYS * 24 if by_days else FINE_HOURS) * 3_600 // seconds
+    if by_days:
+        begins = days_from(now, days=stretches)
+    else:
+        begins = [floor(now, seconds) + number * step for number in range(stretches + 1)]
     found = {
-        row.number: Coming(begin + row.number * step, row.jobs, row.biz_types, row.biz_type_id, row.most)
+        row.number: Coming(begins[row.number], row.jobs, row.biz_types, row.biz_type_id, row.most)
         for row in sum_upcoming(
-            begin=begin,
-            end=begin + stretches * step,
+            # No day begins half a day from where it would without a change of clocks.
+            begin=begins[0] - step / 2 if by_days else begins[0],
+            end=begins[-1],
             seconds=seconds,
             counted_by=DAY_SECONDS if by_days else FINE_SECONDS,
             using=router.db_for_read(Upcoming),
             biz_type_id=biz_type_id,
         )
     }
-    return [found.get(number) or Coming(begin + number * step) for number in range(stretches)]
+    return [found.get(number) or Coming(begins[number]) for number in range(stretches)]
 
 
 def day_begins(now: datetime) -> datetime:
     """Midnight of today, in the project's time zone."""
     local = timezone.localtime(now, timezone.get_default_timezone())
     return local.replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
+
+
+def days_from(now: datetime, *, days: int = DAYS) -> list[datetime]:
+    """When today and the days after it begin, and when the last of them ends."""
+    begin, day = day_begins(now), timedelta(days=1)
+    return [begin, *(day_begins(begin + number * day + day / 2) for number in range(1, days + 1))]
 
 
 class Arrivals(NamedTuple):

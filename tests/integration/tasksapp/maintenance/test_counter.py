@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connections, transaction
@@ -162,6 +163,28 @@ def test_jobs_ahead_are_counted_by_five_minutes_and_by_days(biz_type: BizType, m
     days = read_upcoming(hours=24 * 30, seconds=86_400)
     assert len(days) == 30
     assert sum(day.jobs for day in days) == 6
+
+
+@pytest.mark.parametrize("change", ["2026-03-29", "2026-10-25"])
+def test_days_ahead_are_those_of_the_calendar_where_clocks_change(
+    biz_type: BizType, settings: Any, change: str
+) -> None:
+    settings.TIME_ZONE = "Europe/Berlin"
+    zone, clock = ZoneInfo("Europe/Berlin"), StandingClock()
+    eve = datetime.fromisoformat(change).replace(hour=12, tzinfo=zone) - timedelta(days=2)
+    clock.seconds = eve.timestamp()
+    # at midnight and shortly before it, on the day before, the day of the change and two more
+    midnights = [eve.replace(hour=0) + timedelta(days=number) for number in range(1, 5)]
+    for at in midnights:
+        store_job(biz_type, next_run_at=at)
+        store_job(biz_type, next_run_at=at.replace(hour=23, minute=59))
+
+    Counter(using="default", clock=clock).look_days_ahead()
+
+    days = read_upcoming(hours=24 * 30, seconds=86_400, now=eve)
+    found = [(day.at, day.jobs) for day in days]
+    assert found[:6] == [(eve.replace(hour=0), 0), *((at, 2) for at in midnights), (midnights[-1] + timedelta(1), 0)]
+    assert (len(days), sum(day.jobs for day in days)) == (30, 8)
 
 
 def test_what_is_ahead_no_more_goes(biz_type: BizType) -> None:
