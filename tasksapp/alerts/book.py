@@ -54,7 +54,7 @@ class AlertBook:
         Call it inside the transaction that writes the messages. Raises what the database raises.
         """
         rows = Alert.objects.using(self._using)
-        open_alerts = {(alert.kind, alert.biz_type_id): alert for alert in rows.filter(ended_at=None)}
+        open_alerts = {alert.key: alert for alert in rows.filter(ended_at=None)}
         wrong = {condition.key: condition for condition in judgement.conditions}
         for key in open_alerts.keys() & wrong.keys():
             if wrong[key].is_about_another(open_alerts[key].facts):

@@ -5,16 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import router
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
+from tasksapp.alerts.book import What
 from tasksapp.alerts.composer import Channel, Composed, Recipient, compose_test
 from tasksapp.alerts.sending import send
+from tasksapp.biz_types.owner_webhook import PostFormat, owner_webhook
 from tasksapp.biz_types.target import target_of
 from tasksapp.conf import options
-from tasksapp.models import AlertMessage, BizType
+from tasksapp.models import Alert, AlertMessage, BizType
 from tasksapp.models.encrypted_text import SecretUnreadable
 
 logger = logging.getLogger(__name__)
@@ -82,7 +85,8 @@ def send_test(recipient: Recipient, *, biz_type: BizType | None, by: str) -> str
 def deliver(row: AlertMessage, *, using: str, now: datetime) -> bool:
     """Sends one message and notes what came of it; whether it was sent. Raises what the database raises."""
     recipient = Recipient(Channel(row.channel), row.address)
-    composed = Composed(recipient=recipient, subject=row.subject, text=row.text, payload=row.payload, uid=row.uid)
+    payload = _still_so(row, using=using)
+    composed = Composed(recipient=recipient, subject=row.subject, text=row.text, payload=payload, uid=row.uid)
     failure = _sent(composed, using=using)
     noted = AlertMessage.objects.using(using).filter(pk=row.pk)
     if not failure:
@@ -104,6 +108,25 @@ def deliver(row: AlertMessage, *, using: str, now: datetime) -> bool:
         extra={"action": "alert"},
     )
     return False
+
+
+def _still_so(row: AlertMessage, *, using: str) -> dict[str, Any]:
+    """What the message says; to a pager, which may be reached late, no begin of what is over or end of what is back."""
+    payload: dict[str, Any] = row.payload
+    if row.channel == Channel.MAIL or owner_webhook(row.address).form is not PostFormat.PAGERDUTY:
+        return payload
+    alerts = {alert.key: alert for alert in row.alerts.using(using)}
+    is_open = Q(ended_at=None, told_at__isnull=False, is_quiet=False)
+    back = {alert.key for alert in Alert.objects.using(using).filter(is_open).exclude(pk__in=row.alerts.using(using))}
+
+    def is_so(event: dict[str, Any]) -> bool:
+        key = event["kind"], event["biz_type_id"] or 0
+        if event["event"] == What.OVER:
+            return key not in back
+        return key not in alerts or alerts[key].is_open
+
+    said = [event for event in payload["data"]["alerts"] if is_so(event)]
+    return {**payload, "data": {**payload["data"], "alerts": said}}
 
 
 def _sent(composed: Composed, *, using: str) -> str:

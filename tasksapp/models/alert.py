@@ -79,6 +79,11 @@ class Alert(models.Model):
         """Whether it is wrong still."""
         return self.ended_at is None
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """What only one open alert has."""
+        return self.kind, self.biz_type_id
+
 
 class AlertSilence(models.Model):
     """For some time nobody is told of what begins: of one kind or all, of one biz type or the whole site and all."""

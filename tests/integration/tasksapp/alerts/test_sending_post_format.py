@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -140,6 +141,36 @@ def test_what_is_refused_is_sent_again_and_its_key_is_shown_nowhere(
     assert message.next_at is not None
     assert Recipient(Channel(message.channel), message.address).shown == f"pagerduty+http://127.0.0.1:{receiver.port}"
     assert "a-secret" not in message.last_error
+
+
+def test_a_pager_that_is_reached_late_hears_of_nothing_that_is_so_no_more(
+    receiver: Receiver, settings: Any, biz_type: BizType
+) -> None:
+    is_told_by("pagerduty", receiver, settings, key="the-key@")
+    later = timezone.now() + timedelta(hours=1)
+
+    def tells(*alerts: Alert, what: What = What.BEGAN, status: int = 202) -> list[str]:
+        receiver.answer = answering(status)
+        receiver.received.clear()
+        tell(*alerts, what=what)
+        return [body["event_action"] for body in bodies_of(receiver)]
+
+    first = open_alert(biz_type)
+    assert tells(first, status=429) == ["trigger"]
+    first.ended_at = timezone.now()
+    first.save()
+    # its begin comes after its end: nobody would ever resolve that
+    assert tells(first, what=What.OVER) == ["resolve"]
+    outbox.send_due(using="default", now=later)
+    assert len(receiver.received) == 1
+
+    assert tells(first, what=What.OVER, status=429) == ["resolve"]
+    # the end of before comes after the next begin: it would look as if that were over
+    again = open_alert(biz_type)
+    assert tells(again) == ["trigger"]
+    outbox.send_due(using="default", now=later)
+    assert len(receiver.received) == 1
+    assert not AlertMessage.objects.filter(sent_at=None).exists()
 
 
 def test_a_test_message_opens_no_incident_that_stays(receiver: Receiver, settings: Any) -> None:
