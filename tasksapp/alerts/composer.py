@@ -123,7 +123,9 @@ def _causes(events: Sequence[Event]) -> list[Sequence[Event]]:
     """The events of one cause together: a receiver that is down for several biz types is said once."""
     found: dict[Any, list[Event]] = defaultdict(list)
     for event in events:
-        host = event.alert.facts.get("host") if event.alert.kind == AlertKind.BREAKER_OPEN else None
+        facts = event.alert.facts
+        is_down = event.alert.kind == AlertKind.BREAKER_OPEN and "no_token" not in facts
+        host = facts.get("host") if is_down else None
         found[(event.what, host, event.alert.taken_by) if host else id(event)].append(event)
     return list(found.values())
 

@@ -200,6 +200,21 @@ def test_one_receiver_that_is_down_for_many_biz_types_is_one_line(receiver: Rece
     )
 
 
+def test_biz_types_without_an_access_token_have_a_line_each(receiver: Receiver, settings: Any) -> None:
+    is_told_by("slack", receiver, settings)
+    biz_types = BizType.objects.bulk_create(
+        [BizType(code=f"b{number}", url="https://shop.example", queue_name=f"b{number}") for number in range(2)]
+    )
+    facts = {"host": "auth.example", "no_token": "auth.example: it answers 503"}
+
+    tell(*(open_alert(biz_type, AlertKind.BREAKER_OPEN, **facts) for biz_type in biz_types))
+
+    (body,) = bodies_of(receiver)
+    assert "b0: no access token from auth.example: it answers 503" in body["text"]
+    assert "b1: no access token from auth.example: it answers 503" in body["text"]
+    assert "receiver" not in body["text"]
+
+
 def test_an_alert_is_taken_once_and_its_owner_hears_by_whom(
     receiver: Receiver, settings: Any, biz_type: BizType
 ) -> None:
