@@ -185,10 +185,18 @@ def _task_row(
         else quiet(DASH),
         "at": local_time(task.at, now=now),
         "holder": with_worker(known, now=now) if task.place is Place.LEASED else quiet(DASH),
-        "reason": task.reason,
+        "reason": _why(task.reason, shows_arguments=shows_arguments),
         "about": " · ".join(about),
         "priority": task.step,
     }
+
+
+def _why(reason: str, *, shows_arguments: bool) -> SafeString:
+    """Why a message is dead: of one that cannot be read, that quotes what is wrong, an argument maybe."""
+    begin, mark, quoted = reason.partition("unreadable: ")
+    if shows_arguments or begin or not mark:
+        return format_html("{}", reason)
+    return format_html("{}{}", mark, hidden(quoted))
 
 
 def with_worker(known: Holder | None, *, now: datetime) -> SafeString:
