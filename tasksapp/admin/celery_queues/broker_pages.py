@@ -8,7 +8,8 @@ from typing import Any
 
 import redis
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import VIEW_QUEUES, VIEW_SYSTEM
@@ -70,6 +71,14 @@ class BrokerPages(PageEntry):
             facts["error"] = str(error)
             return _("Celery's queues cannot be shown: Redis at %(address)s refuses to answer (%(error)s).") % facts
         return _("Celery's queues cannot be shown: Redis at %(address)s does not answer (%(error)s).") % facts
+
+
+def queue_in(given: QueryDict) -> str:
+    """The queue that an address, or a form, names. Raises BadRequest where it names none."""
+    queue = given.get("queue", "")[:512]
+    if not queue or "\0" in queue:  # a NUL begins the number of a slot
+        raise BadRequest("the request names no queue")
+    return queue
 
 
 def known_workers() -> list[WorkerBeat] | None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tasksapp.access.permissions import CHANGE_QUEUES, VIEW_SYSTEM
-from tasksapp.admin.celery_queues.broker_pages import known_workers
+from tasksapp.admin.celery_queues.broker_pages import known_workers, queue_in
 from tasksapp.admin.celery_queues.deeds import LABELS, MEANINGS, Chosen, DeedForm, do
 from tasksapp.admin.celery_queues.rows import holders, key_rows, limit_rows, queue_rows, queue_url, task_rows
 from tasksapp.admin.celery_queues.unique_keys import UniqueKeyPages, keys_url
@@ -54,9 +54,7 @@ class CeleryQueueAdmin(UniqueKeyPages):
     def queue_view(self, request: HttpRequest) -> HttpResponse:
         """One queue, a page of one place of it."""
         self.require_view(request)
-        queue = request.GET.get("queue", "")[:512]
-        if not queue:
-            raise BadRequest("the address names no queue")
+        queue = queue_in(request.GET)
         context: dict[str, Any] = {"queue": queue}
         context |= self.looked_up(request, lambda broker: self._queue(request, broker, queue))
         return self.broker_page(request, "celery_queue.html", _("Queue %(name)s") % {"name": queue}, context)

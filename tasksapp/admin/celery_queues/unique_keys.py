@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from delayhub.clock import moment
 from tasksapp.access.permissions import CHANGE_QUEUES
-from tasksapp.admin.celery_queues.broker_pages import BrokerPages, known_workers
+from tasksapp.admin.celery_queues.broker_pages import BrokerPages, known_workers, queue_in
 from tasksapp.admin.celery_queues.deeds import ReasonForm, record_freed_key
 from tasksapp.admin.celery_queues.rows import Holder, holders, queue_url, with_worker
 from tasksapp.admin.frame.fragments import DASH, address, away, number, quiet, time_away
@@ -40,9 +40,7 @@ class UniqueKeyPages(BrokerPages):
     def keys_view(self, request: HttpRequest) -> HttpResponse:
         """The unique keys of a queue that are taken."""
         self.require_view(request)
-        queue = request.GET.get("queue", "")[:512]
-        if not queue:
-            raise BadRequest("the address names no queue")
+        queue = queue_in(request.GET)
         context: dict[str, Any] = {"queue": queue}
         context |= self.looked_up(request, lambda broker: self._keys(request, broker, queue))
         title = _("Unique keys of %(queue)s") % {"queue": queue}
@@ -54,9 +52,9 @@ class UniqueKeyPages(BrokerPages):
         self.require_view(request)
         if not request.user.has_perm(CHANGE_QUEUES):
             raise PermissionDenied
-        queue = request.POST.get("queue", "")[:512]
+        queue = queue_in(request.POST)
         mark, _colon, holder = request.POST.get("chosen", "").partition(":")
-        if not (queue and mark and holder):
+        if not (mark and holder):
             raise BadRequest("the request does not name a key of a queue")
         back = keys_url(queue, site=self.admin_site.name)
         return self.done(

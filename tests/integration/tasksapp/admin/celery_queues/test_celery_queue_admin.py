@@ -186,6 +186,13 @@ def test_nothing_is_done_by_a_get(app: Celery, admin_client: Client) -> None:
 # ---------------------------------------------------------------- one queue
 
 
+@pytest.mark.parametrize("page", ["queue", "keys"])
+def test_an_address_that_names_no_queue_is_refused(app: Celery, admin_client: Client, page: str) -> None:
+    for name in ("", "a\0b"):
+        answer = admin_client.get(reverse(f"admin:tasksapp_celeryqueue_{page}"), {"queue": name})
+        assert answer.status_code == 400
+
+
 def test_a_page_shows_what_waits_the_soonest_first(app: Celery, admin_client: Client) -> None:
     app.send_task("shop.later", ["<b>"], {"x": 1}, countdown=2000)
     app.send_task("shop.sooner", countdown=1000)
