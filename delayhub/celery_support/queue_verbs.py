@@ -90,7 +90,7 @@ def over_place(
             break
         step = ids[start : start + STEP_IDS]
         done, seen = done + deed(step), seen + len(step)
-    return Outcome(done, total - done)
+    return Outcome(done, max(0, total - done))  # copies of a task are revoked with it, wherever they are
 
 
 def _ids(queue: DelayQueue, place: Place, *, but_at_ms: int | None) -> Iterator[str]:

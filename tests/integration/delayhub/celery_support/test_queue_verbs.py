@@ -83,6 +83,13 @@ def test_a_whole_place_is_done_and_nothing_is_left(queue: DelayQueue) -> None:
     assert queue.count() == Counts(0, 950, 0, 0)
 
 
+def test_copies_that_go_with_a_place_are_none_that_are_left(queue: DelayQueue) -> None:
+    queue.schedule([Entry("a", payload=b"1")])
+    queue.schedule([Entry("a", YEAR_2096_MS, payload=b"2")])
+
+    assert over_place(queue, Place.READY, lambda ids: sum(queue.cancel(ids))) == (2, 0)
+
+
 def test_when_the_time_is_over_it_says_how_many_are_left(queue: DelayQueue) -> None:
     queue.schedule([Entry(f"{number}", payload=b"1") for number in range(950)])
     bury_all(queue)
