@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping
+from logging import getLevelNamesMapping
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -60,6 +61,14 @@ class Environment:
         value = self.text(name, default)
         if value not in among:
             raise ImproperlyConfigured(f"{self._prefix}{name} must be one of {sorted(among)}, got {value!r}")
+        return value
+
+    def level(self, name: str, default: str) -> str:
+        """The name of a level of logging, in capitals; raises ImproperlyConfigured if there is none of that name."""
+        value = self.text(name, default).upper()
+        if value not in getLevelNamesMapping():
+            known = "DEBUG, INFO, WARNING, ERROR or CRITICAL"
+            raise ImproperlyConfigured(f"{self._prefix}{name} must be {known}, got {value!r}")
         return value
 
 

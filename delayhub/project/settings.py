@@ -163,8 +163,8 @@ if env.text("STATIC_ROOT"):
 
 LOGGING = logging_config(
     format_name=env.choice("LOG_FORMAT", "console" if DEBUG else "json", among=frozenset({"json", "console"})),
-    level=env.text("LOG_LEVEL", "INFO").upper(),
-    job_level=env.text("JOB_LOG_LEVEL", "NOTSET").upper(),
+    level=env.level("LOG_LEVEL", "INFO"),
+    job_level=env.level("JOB_LOG_LEVEL", "NOTSET"),
 )
 
 # ---------------------------------------------------------------- Celery

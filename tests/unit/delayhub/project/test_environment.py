@@ -57,6 +57,14 @@ def test_a_choice_outside_its_words_is_refused() -> None:
         Environment({"DELAYHUB_LOG_FORMAT": "xml"}).choice("LOG_FORMAT", "json", among=frozenset({"json", "console"}))
 
 
+def test_a_level_of_logging_may_be_written_small_and_another_word_is_refused_by_name() -> None:
+    assert Environment({"DELAYHUB_LOG_LEVEL": "debug"}).level("LOG_LEVEL", "INFO") == "DEBUG"
+    assert Environment({}).level("JOB_LOG_LEVEL", "NOTSET") == "NOTSET"
+    for word in ("verbose", ""):
+        with pytest.raises(ImproperlyConfigured, match=rf"DELAYHUB_LOG_LEVEL must be DEBUG, .* got '{word.upper()}'"):
+            Environment({"DELAYHUB_LOG_LEVEL": word}).level("LOG_LEVEL", "INFO")
+
+
 def test_a_secret_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
     path = tmp_path / "var" / "secret_key"
 
