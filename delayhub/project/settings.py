@@ -129,7 +129,8 @@ def database(url: str) -> dict[str, Any]:
         config: dict[str, Any] = dict(dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True))
     except ValueError:  # which may quote a part of the password
         raise ImproperlyConfigured(
-            "DELAYHUB_DATABASE_URL must be such as postgresql://user:password@host:5432/name or sqlite:////path/to/file"
+            "DELAYHUB_DATABASE_URL must be such as postgresql://user:password@host:5432/name or sqlite:////path/to/file;"
+            " signs in a password are written as in any URL, such as %2F for a slash and %23 for #"
         ) from None
     if config["ENGINE"] == "django.db.backends.sqlite3":
         if config["NAME"] != ":memory:":

@@ -37,12 +37,16 @@ def test_without_a_variable_it_runs_on_this_machine(tmp_path: Path) -> None:
     assert (found.DEBUG, found.ALLOWED_HOSTS) == (False, ["127.0.0.1", "localhost", "[::1]"])
 
 
-@pytest.mark.parametrize("url", ["nosuch://secret@db/name", "postgresql://ann:secret@[db/name", "db/name"])
+@pytest.mark.parametrize(
+    "url",
+    ["nosuch://secret@db/name", "postgresql://ann:secret@[db/name", "postgresql://ann:secret/Zw+@db/name", "db/name"],
+)
 def test_an_address_of_a_database_that_cannot_be_read_is_refused_without_its_password(tmp_path: Path, url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="DELAYHUB_DATABASE_URL must be such as postgresql://") as refused:
         settings_with(tmp_path, DATABASE_URL=url)
 
     assert "secret" not in str(refused.value)
+    assert "%2F for a slash" in str(refused.value)
 
 
 def test_only_its_owner_reads_what_is_in_its_data_folder(tmp_path: Path) -> None:
