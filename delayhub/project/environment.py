@@ -22,8 +22,8 @@ class Environment:
         self._prefix = prefix
 
     def text(self, name: str, default: str = "") -> str:
-        """The value, unchanged."""
-        return self._variables.get(self._prefix + name, default)
+        """The value, unchanged; the default where it is empty, as a line that was not filled in is."""
+        return self._variables.get(self._prefix + name) or default
 
     def needed(self, name: str, *, why: str) -> str:
         """The value; raises ImproperlyConfigured, with the reason that it is needed for, where there is none."""
@@ -34,7 +34,7 @@ class Environment:
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """True or False; raises ImproperlyConfigured unless it is 1/0, true/false, yes/no or on/off."""
-        value = self.text(name, str(default)).strip().lower()
+        value = self._variables.get(self._prefix + name, str(default)).strip().lower()
         if value in _TRUE:
             return True
         if value in _FALSE:
