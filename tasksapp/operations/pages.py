@@ -241,6 +241,8 @@ def biz_types_with_jobs(operation: Operation, *, using: str) -> list[int]:
     if operation.biz_type_id is not None:
         return [operation.biz_type_id]
     wanted, source = JobFilter.parse(operation.job_filter), source_of(operation.verb)
+    if wanted.biz_type:
+        return []  # it was deleted, and is not to be taken for all of them
     jobs = Job.objects.using(using)
     ids = list(biz_types_of(operation, using=using).order_by("id").values_list("id", flat=True))
     if wanted.ids:

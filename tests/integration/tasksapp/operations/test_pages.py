@@ -9,11 +9,13 @@ import pytest
 from django.db import connections, transaction
 from django.utils import timezone
 
+from tasksapp import operations
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import BizType, Job, Operation, Status
 from tasksapp.operations import pages
 from tasksapp.operations.cursor import Walk
-from tasksapp.operations.pages import JobPages
+from tasksapp.operations.pages import JobPages, biz_types_with_jobs
+from tests.integration.tasksapp.operation_runs import ADA
 from tests.job_rows import job_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -121,3 +123,13 @@ def test_all_are_counted_at_once_where_that_is_fast(
         assert counting.count_at_once() is None
     finally:
         held.close()
+
+
+def test_what_was_planned_for_a_biz_type_that_is_gone_is_for_no_other(rows: list[Job], make_biz_type: Any) -> None:
+    gone = make_biz_type("gone")
+    planned = operations.plan("drop", JobFilter(biz_type="gone"), by=ADA)
+
+    gone.delete()
+
+    planned.refresh_from_db()
+    assert biz_types_with_jobs(planned, using="default") == []
