@@ -15,6 +15,7 @@ from tasksapp.biz_types.definition import define
 from tasksapp.biz_types.validation import credentials_complaint, must_type_credentials
 from tasksapp.errors import CodeTaken, Fault, InvalidBizType
 from tasksapp.models import BizType
+from tasksapp.models.encrypted_text import opens
 
 
 class NewBizType(NamedTuple):
@@ -81,7 +82,8 @@ def prepare(biz_type: BizType, given: Mapping[str, Any], *, auth_secret: str) ->
     if concerns_credentials and (complaint := credentials_complaint(before, biz_type, typed=auth_secret)):
         raise InvalidBizType([Fault("auth_secret", "invalid", f"auth_secret: {complaint}")])
     forgets = bool(before.auth_secret_sealed) and must_type_credentials(before, biz_type) is not None
-    if (auth_secret and auth_secret != before.auth_secret) or (forgets and not auth_secret):
+    is_same = opens(before.auth_secret_sealed) and before.auth_secret == auth_secret
+    if (auth_secret and not is_same) or (forgets and not auth_secret):
         biz_type.auth_secret = auth_secret
         changed.add("auth_secret")
     return changed

@@ -17,7 +17,7 @@ from tasksapp.access.audit import Deed
 from tasksapp.access.quotas import Quota, take_one
 from tasksapp.biz_types.follow_ups import FOLLOW_UPS
 from tasksapp.models import UNTIL_RESUMED, BizType
-from tasksapp.models.encrypted_text import seal
+from tasksapp.models.encrypted_text import opens, seal
 from tasksapp.sql.first_jobs import has_jobs
 
 #: How long the previous signing secret signs beside a new one, so that receivers can change over.
@@ -208,7 +208,8 @@ def _renew(signing: Signing, biz_type: BizType, values: Sequence[str], *, overla
     if getattr(biz_type, fields[0]):
         before = [getattr(biz_type, name) for name in signing.columns]
         fields += _forget(signing, biz_type, signing.previous)
-        if overlap > timedelta():
+        # What no key opens signs nothing, and would hold up all that is signed.
+        if overlap > timedelta() and opens(before[0]):
             _set(biz_type, signing.previous, before)
             setattr(biz_type, signing.until, timezone.now() + overlap)
     _set(biz_type, signing.columns, values)

@@ -57,6 +57,15 @@ def open_sealed(sealed: str) -> str:
         raise SecretUnreadable(str(SecretUnreadable.__doc__)) from error
 
 
+def opens(sealed: str) -> bool:
+    """Whether a key opens the text."""
+    try:
+        open_sealed(sealed)
+    except SecretUnreadable:
+        return False
+    return True
+
+
 def reseal(sealed: str) -> str:
     """The same text, sealed with the newest key."""
     return _box().rotate(sealed.encode()).decode() if sealed else ""

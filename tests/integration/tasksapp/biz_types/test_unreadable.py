@@ -16,8 +16,9 @@ from django.utils import timezone
 from tasksapp import jobs, series
 from tasksapp.access.actors import Actor
 from tasksapp.alerts.conditions import biz_type_judgement, biz_type_work
-from tasksapp.biz_types import verbs
+from tasksapp.biz_types import editing, verbs
 from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.biz_types.target import target_of
 from tasksapp.biz_types.unreadable import LATELY, REASON, hold, is_held
 from tasksapp.errors import AlreadyAnswered
 from tasksapp.jobs.claimer import Claimer
@@ -210,3 +211,16 @@ def test_a_job_that_cannot_be_read_can_be_cancelled(make_biz_type: MakeBizType, 
     jobs.cancel(job_id, by=Actor("ada"))
 
     assert Job.objects.get().status == Status.CANCELLED
+
+
+def test_secrets_that_no_key_opens_can_be_set_again(make_biz_type: MakeBizType, settings: Any) -> None:
+    biz_type = make_biz_type("order.close")
+    editing.change(biz_type, {"auth": "bearer"}, auth_secret="lost")
+    verbs.make_signing_secret(biz_type)
+    use(settings, KEPT)
+
+    editing.change(biz_type := BizType.objects.get(), {"auth": "bearer"}, auth_secret="new")
+    secret = verbs.make_signing_secret(biz_type)
+
+    target = target_of(BizType.objects.get(), now=timezone.now())
+    assert (target.authorization, target.secrets) == ("Bearer new", (secret,))
