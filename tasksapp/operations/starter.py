@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 
 from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.permissions import may
 from tasksapp.biz_types.visible import Reach
 from tasksapp.models import ApiKey, BizType, Operation
+from tasksapp.models.api_key import Scope
 
 
 class Starter(NamedTuple):
@@ -81,6 +83,10 @@ def _lost_by_key(operation: Operation, key: ApiKey | None) -> str:
         return f"the API key {name} was deleted"
     if not key.enabled:
         return f"the API key {name} is disabled"
+    if key.expires_at is not None and key.expires_at <= timezone.now():
+        return f"the API key {name} has expired"
+    if Scope.JOBS_ACT not in key.scopes:
+        return f"the API key {name} may not act on jobs any more"
     if lost_biz_types(operation, key):
         return f"the API key {name} may not act on all of these biz types any more"
     return ""

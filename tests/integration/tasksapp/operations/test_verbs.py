@@ -13,7 +13,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.access.keys import issue_key
 from tasksapp.errors import InvalidJob, OperationNotFound, WrongOperationState
 from tasksapp.jobs.job_filter import JobFilter
-from tasksapp.models import AuditEntry, BizType, Operation, Status
+from tasksapp.models import ApiKey, AuditEntry, BizType, Operation, Status
 from tasksapp.operations import Starter
 from tasksapp.operations.starter import lost_right
 
@@ -65,6 +65,24 @@ def test_a_plan_by_a_key_that_was_deleted_meanwhile_is_without_it(biz_type: BizT
 
     assert operation.api_key_id is None
     assert lost_right(operation, kind=operation.cursor["starter"], using="default") == "the API key shop was deleted"
+
+
+@pytest.mark.parametrize(
+    ("taken", "why"),
+    [
+        ({"scopes": ["jobs:read"]}, "the API key shop may not act on jobs any more"),
+        ({"expires_at": timezone.now() - timedelta(seconds=1)}, "the API key shop has expired"),
+        ({"enabled": False}, "the API key shop is disabled"),
+        ({"scopes": ["jobs:act"], "expires_at": timezone.now() + timedelta(hours=1)}, ""),
+    ],
+)
+def test_a_key_goes_on_only_as_long_as_it_may(biz_type: BizType, taken: dict[str, Any], why: str) -> None:
+    row, _ = issue_key("shop")
+    operation = operations.plan("redrive", DEAD, by=Starter(Actor("shop"), api_key_id=row.pk))
+
+    ApiKey.objects.update(**taken)
+
+    assert lost_right(operation, kind=operation.cursor["starter"], using="default") == why
 
 
 def test_a_started_operation_runs_at_its_pace(biz_type: BizType) -> None:
