@@ -14,8 +14,11 @@ from django.db.models import Q, QuerySet
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.errors import TenantMoving, UnknownBizType
 from tasksapp.models import BizType, Job
+from tasksapp.models.api_key import NO_BIZ_TYPE
 from tasksapp.models.columns import is_code
 from tasksapp.models.tenant import DEFAULT_TENANT
+
+_NONE = frozenset({NO_BIZ_TYPE})
 
 
 class Reach(NamedTuple):
@@ -37,7 +40,9 @@ class Reach(NamedTuple):
         """How far the caller sees."""
         if isinstance(caller, cls):
             return caller
-        return cls(getattr(caller, "tenant_id", DEFAULT_TENANT), getattr(caller, "biz_type_ids", None))
+        ids = getattr(caller, "biz_type_ids", None)
+        # Stored with an operation, none at all would stand for every one.
+        return cls(getattr(caller, "tenant_id", DEFAULT_TENANT), _NONE if ids is not None and not ids else ids)
 
     def has(self, biz_type: BizType) -> bool:
         """Whether the biz type is one of them. Asks no database."""

@@ -29,6 +29,9 @@ class Scope(models.TextChoices):
 #: What keys of a tenant say that is just being moved to another site.
 MOVING = "moving"
 
+#: An id that no biz type has: who is limited to it sees none. An empty list would be all of them.
+NO_BIZ_TYPE = 0
+
 #: What a key may do where nothing is said: what every key could before there were scopes.
 USUAL_SCOPES = [Scope.JOBS_READ.value, Scope.JOBS_WRITE.value, Scope.JOBS_ACT.value, Scope.BIZ_TYPES_READ.value]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasksapp import operations
+from tasksapp.access.callers import Caller
 from tasksapp.biz_types.visible import Reach
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import ApiKey, BizType, Operation, Tenant
@@ -91,3 +92,14 @@ def test_a_key_loses_an_operation_with_the_biz_types_that_it_is_for(
     assert [loses(limited), loses(limited, biz_type.pk, other.pk), loses(limited, other.pk)] == [False, False, True]
     assert loses(plan(Reach(), other.code), other.pk) is False
     assert lost_biz_types(every, ApiKey(tenant=acme))
+
+
+def test_a_caller_of_no_biz_type_sees_no_operation_and_plans_none_for_others(biz_type: BizType) -> None:
+    nobody = Caller("berlin", None, biz_type_ids=frozenset())
+    every = plan(Reach())
+
+    own = operations.plan("redrive", JobFilter(), by=ADA, seen_by=nobody)
+
+    assert not biz_types_of(own, using="default").exists()
+    assert not may_see_operation(nobody, every)
+    assert every not in visible_operations(nobody, rows=Operation.objects.all())
