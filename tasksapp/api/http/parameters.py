@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import UTC, datetime
+from datetime import datetime
 from math import isfinite
 from typing import Any
 
@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 
 from delayhub.api_models.problems import FieldError
 from tasksapp.api.http.problems import Refused, refused
+from tasksapp.jobs.validation import utc_moment
 
 #: What removes a limit, in a parameter that sets one.
 NO_LIMIT = "none"
@@ -81,7 +82,7 @@ class Parameters:
             # A plus that a client did not encode has become a blank.
             found = parse_datetime(given[:40].replace(" ", "+"))
             if found is not None and found.tzinfo is not None:
-                return found.astimezone(UTC)
+                return utc_moment(found)
         except (ValueError, OverflowError):
             pass
         raise refused(name, "invalid", f"{name} must be an ISO 8601 time with a time zone, got {given!r:.80}")

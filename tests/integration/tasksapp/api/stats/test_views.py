@@ -115,6 +115,7 @@ def test_health_says_whether_jobs_are_delivered_in_english_and_without_addresses
         "/stats/series?since=yesterday",
         "/stats/series?since=2030-01-01T00:00:00Z",
         "/stats/series?since=0001-01-01T00:00:00%2B14:00",
+        "/stats/series?until=0001-01-01T00:00:00Z",
         "/stats/series?since=2026-01-01T00:00:00Z&until=2026-12-01T00:00:00Z",
         "/forecast/a?delivery_rate=0",
         "/forecast/a?delivery_rate=nan",
