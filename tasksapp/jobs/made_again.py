@@ -127,6 +127,8 @@ def run_again(
     carried = {column.attname: getattr(job, column.attname) for column in Carried._meta.concrete_fields}
     carried["body"] = WrittenJson(json.loads(job.body), job.body)
     carried["request"] = StoredRequest(job.request) if job.request else None
+    if job.flow_key and job.biz_type.is_ordered:
+        del carried["priority"]  # its place says when it runs
     kind = SecretRequest if job.is_sealed else JobRequest
     request = kind(job.biz_type.code, **carried, content_type=content_type_of(job.request))
     (outcome,) = create_many([request], seen_by=Reach(job.biz_type.tenant.pk), by=by, using=using)

@@ -45,6 +45,15 @@ def test_it_is_a_new_job_with_the_same_content(biz_type: BizType) -> None:
     assert Job.objects.get(id=first.id).status == Status.SUCCEEDED
 
 
+def test_one_of_a_flow_key_in_order_is_the_last_of_its_key(biz_type: BizType) -> None:
+    BizType.objects.update(ordered=BizType.Ordered.BLOCKS)
+    first = store_job(biz_type, Status.SUCCEEDED, flow_key="customer-7", priority=1, place=1)
+
+    again = Job.objects.get(id=jobs.run_again(first.id).job_id)
+
+    assert (again.flow_key, again.place is None, again.priority) == ("customer-7", False, biz_type.priority)
+
+
 @pytest.mark.parametrize("status", [Status.PENDING, Status.DEAD, Status.CANCELLED])
 def test_others_are_left_to_their_verbs(biz_type: BizType, status: Status) -> None:
     with pytest.raises(WrongState, match="cannot run again"):
