@@ -207,7 +207,11 @@ class NameResolver(AbstractResolver):
         await self._free.acquire()
         found: asyncio.Future[list[Any]] = self._loop.create_future()
         # A daemon: no lookup keeps the process from ending.
-        threading.Thread(target=self._look_up, args=(found, host, port, family), daemon=True).start()
+        try:
+            threading.Thread(target=self._look_up, args=(found, host, port, family), daemon=True).start()
+        except RuntimeError:  # the system has no more of them at this moment
+            self._free.release()
+            raise
         flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
         return [
             ResolveResult(

@@ -88,3 +88,21 @@ def test_a_lookup_that_nobody_waits_for_any_more_is_left_to_itself(silence: thre
         return bool(found)
 
     assert asyncio.run(run())
+
+
+def test_a_lookup_that_gets_no_thread_takes_no_place_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_LOOKUPS", 1)
+
+    def no_thread(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def run() -> list[Any]:
+        resolver = NameResolver()
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", no_thread)
+            with pytest.raises(RuntimeError):
+                await resolver.resolve("receiver.example", 80)
+        async with asyncio.timeout(5):
+            return await resolver.resolve("127.0.0.1", 80)
+
+    assert asyncio.run(run())
