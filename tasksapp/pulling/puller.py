@@ -185,7 +185,9 @@ class Puller:
             lease = biz_type.timeout_seconds if lease_seconds is None else lease_seconds
             try:
                 found, wait = self._claim_of(biz_type, most=most - len(claims), lease_seconds=lease, confirm=confirm)
-            except (redis.RedisError, OSError, OptionError) as error:
+            except Exception as error:
+                if not claims and not isinstance(error, redis.RedisError | OSError | OptionError):
+                    raise
                 logger.warning("nothing can be claimed: %s", error, extra={"action": "pull"})
                 if claims:
                     break  # they are held already, and the caller has to know of them

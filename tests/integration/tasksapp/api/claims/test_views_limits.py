@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -17,10 +18,11 @@ from django.utils import timezone
 
 from delayhub.local.redis_server import RedisServer
 from tasksapp import jobs
+from tasksapp.access.actors import Actor
 from tasksapp.access.keys import issue_key
 from tasksapp.models import ApiKey, BizType, Job, Status
 from tasksapp.models.tenant import DEFAULT_TENANT
-from tasksapp.pulling.puller import ClaimToken
+from tasksapp.pulling.puller import ClaimToken, Puller
 from tests.fixture_types import Ask, MakeBizType
 from tests.integration.tasksapp.api.pulled_jobs import Pull, make_job, write_gates
 from tests.redis_time import redis_now_ms
@@ -249,3 +251,17 @@ def test_where_the_rows_cannot_be_claimed_their_timers_wait_again(
         assert ask("POST", "/claims", {"biz_types": ["report"]}).status_code == 500
 
     assert len(pull()) == 1, "at once, not after the engine's lease"
+
+
+def test_what_is_held_already_is_answered_where_the_rest_cannot_be_claimed(
+    report: BizType, make_biz_type: MakeBizType
+) -> None:
+    other = make_biz_type("other", url="", target="pull")
+    for code in ("report", "other"):
+        jobs.create(code)
+    asked = count(1)
+
+    found = Puller(by=Actor("api:shop")).run_once([report, other], most=2, confirm=lambda: 1 / (2 - next(asked)))
+
+    assert len(found.claims) == 1
+    assert Job.objects.get(status=Status.RUNNING).id == found.claims[0].job.id
