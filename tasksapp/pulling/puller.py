@@ -131,6 +131,7 @@ class Claim(NamedTuple):
             is_test=False,
             traceparent=row.traceparent,
             head=(),
+            occurrence_ms=0 if row.occurrence_at is None else due_ms(row.occurrence_at),
             turn=row.turn,
             is_out_of_order=self.job.is_out_of_order,
         )

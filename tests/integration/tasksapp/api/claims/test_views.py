@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -26,6 +26,7 @@ def test_a_claim_has_what_a_callback_would_have_and_the_exact_body(ask_fully: As
     # Python would write 1.10 as 1.1, and leave the blanks out.
     raw = b'{"biz_type": "report", "biz_id": "r-1", "body": {"amount":  1.10, "n": 12345678901234567890}}'
     made = json.loads(ask_fully("POST", "/jobs", raw).content)
+    Job.objects.update(occurrence_at=datetime(2027, 1, 31, 8, 30, tzinfo=UTC))
 
     before = timezone.now()
     answer = ask_fully("POST", "/claims", {"biz_types": ["report"], "lease_seconds": 90})
@@ -36,6 +37,7 @@ def test_a_claim_has_what_a_callback_would_have_and_the_exact_body(ask_fully: As
     assert (claim["attempt"], claim["max_attempts"], claim["deadline"], claim["lease_seconds"]) == (1, 16, None, 90)
     assert claim["headers"]["webhook-id"] == made["id"]
     assert claim["headers"]["delayhub-biz-type"] == "report"
+    assert claim["headers"]["delayhub-occurrence-at"] == "2027-01-31T08:30:00.000+00:00"
     assert {"webhook-timestamp", "delayhub-due-at", "delayhub-lateness-ms"} < claim["headers"].keys()
     job = Job.objects.get()
     assert (job.status, job.worker) == (Status.RUNNING, "api:caller")
