@@ -119,10 +119,16 @@ class Importer:
 
     def open(self) -> None:
         """Lets the biz types and keys that an import paused go to work; no row is stored."""
+        prefixes: set[str] = set()
         with transaction.atomic(using=self._using):
             for _number, record in self._export.records():
                 if record["kind"] == "biz_type":
                     self._open(row_of(record, names=self._names, key=self._key))
+                elif record["kind"] == "api_key":
+                    prefixes.add(record.get("prefix", ""))
+            # Others were deleted while it was elsewhere.
+            left = ApiKey.objects.using(self._using).filter(tenant=self._tenant).exclude(moved_to="")
+            left.exclude(prefix__in=prefixes).delete()
             for model in (ApiKey, BizType):
                 rows: models.QuerySet[Any] = model._default_manager.using(self._using)
                 rows.filter(tenant=self._tenant, moved_to=MOVING).update(moved_to="")
@@ -181,10 +187,16 @@ class Importer:
 
     def _store_key(self, given: ApiKey) -> None:
         keys = ApiKey.objects.using(self._using)
-        same = keys.filter(prefix=given.prefix, hashed_key=given.hashed_key, tenant=self._tenant)
-        if same.exists():
-            # It comes back from the site that it had moved to.
-            same.exclude(moved_to="").update(moved_to=MOVING if self._paused else "")
+        same = keys.filter(prefix=given.prefix, hashed_key=given.hashed_key, tenant=self._tenant).first()
+        if same is not None and not same.moved_to:
+            self.done.there["api_key"] += 1
+            return
+        # It comes back from the site that it had moved to, where it may have been changed, renamed or rotated.
+        stale = keys.filter(tenant=self._tenant, name=given.name).exclude(moved_to="")
+        stale.exclude(pk=None if same is None else same.pk).delete()
+        if same is not None:
+            columns = {column.attname: getattr(given, column.attname) for column in KINDS["api_key"].columns}
+            keys.filter(pk=same.pk).update(**columns, moved_to=MOVING if self._paused else "")
             self.done.there["api_key"] += 1
             return
         if keys.filter(prefix=given.prefix).exists() or keys.filter(tenant=self._tenant, name=given.name).exists():

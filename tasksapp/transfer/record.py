@@ -19,6 +19,7 @@ from django.utils.timezone import is_naive
 from tasksapp.delivery.own_request import read_own_request
 from tasksapp.errors import InvalidExport
 from tasksapp.models import ApiKey, BizType, Job, Series
+from tasksapp.models.api_key import NO_BIZ_TYPE
 from tasksapp.models.columns import sealed_texts
 from tasksapp.models.job_keys import IdempotencyKey, PausedKey, Tombstone
 from tasksapp.models.new_job import Carried
@@ -99,7 +100,8 @@ def record_of(kind: str, row: models.Model, *, names: Names, key: TransferKey) -
             # One that was deleted leaves its jobs.
             value = names.series_names.get(value)
         elif column.name == _LIMITED:
-            value = [names.codes[each] for each in value if each in names.codes]
+            # With none it would be for all of them: one that is limited to what was deleted stays so.
+            value = [names.codes[each] for each in value if each in names.codes] or [None for _ in value[:1]]
         elif column.name in sealed:
             value = key.pack(value)
         elif column.name == _REQUEST and value:
@@ -165,7 +167,7 @@ def _value(
     if name == "series":
         return names.series.get((record.get("biz_type", ""), value))
     if name == _LIMITED:
-        return [_known(names, code).pk for code in value]
+        return [NO_BIZ_TYPE if code is None else _known(names, code).pk for code in value]
     if name in sealed:
         return key.unpack(value)
     try:

@@ -23,6 +23,7 @@ from django.utils import timezone
 from delayhub.clock import SystemClock
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
+from tasksapp.access.key_verbs import rotate
 from tasksapp.access.keys import issue_key
 from tasksapp.errors import MoveFailed, TenantMoving
 from tasksapp.jobs.bulk import apply_many
@@ -152,6 +153,22 @@ def test_a_tenant_moves_and_comes_back(road: Road, key: str, client: Client) -> 
     assert not BizType.objects.using("default").get(code="order.old").enabled
     assert get(client, key).status_code == 200
     assert ApiKey.objects.using("there").get().moved_to == MOVING
+
+
+def test_what_became_of_keys_there_holds_when_it_comes_back(road: Road, key: str, client: Client) -> None:
+    for name, ids in (("leaked", []), ("gone", []), ("of none", [77])):
+        issue_key(name, tenant=Tenant.objects.get(code="acme"), biz_type_ids=ids)
+    road.mover().move()
+    there = ApiKey.objects.using("there")
+    there.filter(name="leaked").update(enabled=False)
+    there.filter(name="gone").delete()
+    renewed = rotate(there.get(name="shop"))
+
+    road.mover(home="there", to="").move()
+
+    assert [get(client, each).status_code for each in (renewed, key)] == [200, 200]
+    assert {row.name: row.enabled for row in ApiKey.objects.exclude(name="of none")} == {"leaked": False, "shop": True}
+    assert all(rows.get(name="of none").biz_type_ids for rows in (there, ApiKey.objects))
 
 
 def test_ended_at_any_step_it_goes_on(road: Road, key: str, client: Client, settings: Any) -> None:
