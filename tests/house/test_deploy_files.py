@@ -60,6 +60,10 @@ def test_the_image_starts_a_web_server_by_itself() -> None:
     assert command_of("web", "the image") == command_of("web", "compose")
 
 
+def test_the_proxy_is_started_again_with_the_web_server_whose_address_it_keeps() -> None:
+    assert COMPOSE["services"]["proxy"]["depends_on"]["web"]["restart"] is True
+
+
 def test_every_variable_in_these_files_is_one_that_the_project_reads() -> None:
     page = (ROOT / "docs/reference/settings.md").read_text()
     known = set(re.findall(r"^\| `(DELAYHUB_\w+)` \|", page, flags=re.MULTILINE))
