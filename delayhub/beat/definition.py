@@ -145,11 +145,16 @@ class Definition:
         content = (entry.task, entry.args, entry.kwargs, entry.options)
         return fingerprint(self.grid, self.lane, self.bounds.edited_ms, *content)
 
-    def plan(self, known: PeriodicEntry | None, *, now_ms: int) -> PeriodicEntry:
+    def plan(self, known: PeriodicEntry | None, *, now_ms: int, since_ms: int = 0) -> PeriodicEntry:
         """The entry's state, from the one before it, which had another definition or is none.
 
         One whose times did not change keeps its next occurrence. A row that was edited after that was due for long was
         disabled meanwhile: nothing of that time is made up for.
+
+        Args:
+            known: the state before it.
+            now_ms: the time.
+            since_ms: when it was seen to be enabled again; 0: it was not disabled, as far as this beat knows.
         """
         own = PeriodicEntry(
             print=self.print, grid=self.grid, task=str(self.entry.task), words=schedule_words(self.entry.schedule)
@@ -160,12 +165,12 @@ class Definition:
             anchor = bounds.starts_ms or since
             return replace(own, anchor=anchor, last=bounds.last_ms, next=self._next(since, anchor_ms=anchor))
         if known.grid == own.grid:
-            following = known.next
-            if following and bounds.edited_ms > following + MISSED_AFTER_MS:
-                following = self._next(bounds.edited_ms, anchor_ms=known.anchor)
+            following, edited_ms = known.next, max(bounds.edited_ms, since_ms)
+            if following and edited_ms > following + MISSED_AFTER_MS:
+                following = self._next(edited_ms, anchor_ms=known.anchor)
             own = replace(own, last=known.last, count=known.count, ran=known.ran)
             return replace(own, anchor=known.anchor, next=following)
-        since = max(bounds.edited_ms, known.last, known.seen) or now_ms
+        since = max(bounds.edited_ms, known.last, known.seen, since_ms) or now_ms
         anchor = bounds.starts_ms or known.last or since
         following = self._next(since, anchor_ms=anchor)
         return replace(own, anchor=anchor, next=following, last=known.last, count=known.count)

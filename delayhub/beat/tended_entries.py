@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import redis
 from celery.utils.log import get_logger
 
-from delayhub.beat.definition import Definition
+from delayhub.beat.definition import MISSED_AFTER_MS, Definition
 from delayhub.clock import Clock
 from delayhub.engine.occurrences import ClaimedOccurrence, EntryLanes, Occurrence, OccurrenceBook, PeriodicEntry
 
@@ -53,6 +53,8 @@ class TendedEntries:
         self.clock = clock
         self.lanes = EntryLanes(client, key_prefix=key_prefix)
         self.standing: dict[str, Standing] = {}
+        #: Names of the entries of the last look; None before the first.
+        self._looked_at: frozenset[str] | None = None
         self._met: dict[str, str] = {}
         self._ahead_ms = 0
 
@@ -82,6 +84,7 @@ class TendedEntries:
                     wait = last.not_before_ms if last is not None and last.known.next == known.next else 0
                     self.standing[definition.name] = Standing(definition, known, wait)
         self._met = {name: print_ for name, print_ in self._met.items() if name in prints}
+        self._looked_at = frozenset(prints)
 
     def first(self) -> Standing | None:
         """The entry that wants attention first."""
@@ -159,7 +162,11 @@ class TendedEntries:
     ) -> PeriodicEntry | None:
         """The state of an entry that this beat may publish; None where another definition of it counts."""
         name, own = definition.name, definition.print
-        if known is not None and known.print == own and lane == definition.lane:
+        # A row that was disabled and is enabled again; the admin's actions do that without a new time of change.
+        is_back = bool(definition.bounds.edited_ms) and self._looked_at is not None and name not in self._looked_at
+        since_ms = self.now_ms() if is_back else 0
+        is_over = known is not None and 0 < known.next < since_ms - MISSED_AFTER_MS
+        if known is not None and known.print == own and lane == definition.lane and not is_over:
             self._met[name] = own
             if not is_noted:
                 self.lanes.note(name, lane)
@@ -168,7 +175,7 @@ class TendedEntries:
         if known is not None and not is_new and known.seen > self.now_ms() - DESERTED_MS:
             return None
         try:
-            planned = definition.plan(known, now_ms=self.now_ms())
+            planned = definition.plan(known, now_ms=self.now_ms(), since_ms=since_ms)
         except Exception:
             logger.exception("The next time of %s cannot be reckoned", name, extra={"action": "beat"})
             return None

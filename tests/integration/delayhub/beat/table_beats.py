@@ -153,6 +153,21 @@ def edits(beats: list[DatabaseScheduler]) -> dict[str, Any]:
     return {"shorter": shorter, "disabled": disabled, "enabled": enabled, "deleted": after(beats, hours=1)}
 
 
+def actions(beats: list[DatabaseScheduler]) -> dict[str, Any]:
+    """Rows are disabled and enabled as the admin's actions do it, which leave their time of change as it was."""
+    row = hourly("toggled")
+    rows = PeriodicTask.objects.filter(pk=row.pk)
+    found = [turns(*beats), after(beats, hours=1)]
+    rows.update(enabled=False, last_run_at=None)
+    PeriodicTasks.update_changed()
+    found += [turns(*beats), after(beats, hours=5, minutes=30)]
+    rows.update(enabled=True)
+    PeriodicTasks.update_changed()
+    found += [turns(*beats), after(beats, minutes=30)]
+    row.delete()
+    return {"published": found}
+
+
 def bounds(beats: list[DatabaseScheduler]) -> dict[str, Any]:
     ending = hourly("ending", expires=timezone.now() + timedelta(seconds=0.3))
     starting = hourly("starting", start_time=timezone.now() + timedelta(hours=2))
@@ -180,7 +195,7 @@ def main() -> None:
     beats = [DatabaseScheduler(app) for _ in range(3)]
     turns(*beats)
     scenarios: list[Callable[[list[DatabaseScheduler]], dict[str, Any]]]
-    scenarios = [rewriting, counting, one_off, killed, edits, bounds, at_a_clock_time]
+    scenarios = [rewriting, counting, one_off, killed, edits, actions, bounds, at_a_clock_time]
     found = {scenario.__name__: scenario(beats) for scenario in scenarios}
     for beat in beats:
         beat.close()

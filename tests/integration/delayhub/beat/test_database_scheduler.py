@@ -47,6 +47,7 @@ def test_tables_of_django_celery_beat(broker: str, tmp_path: Path) -> None:
         "killed": {"died_after": 1, "more": 0, "enabled": False},
         # nothing of the time that it was disabled is made up for
         "edits": {"shorter": [0, 1, 1], "disabled": 0, "enabled": [0, 1], "deleted": 0},
+        "actions": {"published": [0, 1, 0, 0, 0, 1]},
         "bounds": {"published": [0, 1]},
         "at_a_clock_time": {"published": 1, "late": False},
     }
