@@ -13,7 +13,7 @@ from uuid import UUID
 from celery import current_app
 from celery.exceptions import Ignore, Retry
 from django.db import router, transaction
-from django.db.models import DateTimeField, F, Model
+from django.db.models import DateTimeField, Exists, F, Model, OuterRef
 from django.test.utils import TestContextDecorator
 from django.utils import timezone
 
@@ -174,7 +174,11 @@ class _Run:
         # A worker makes the jobs of series beside it.
         while self._series.run_once().has_more:
             pass
-        due = Job.objects.using(self._using).filter(status=Status.PENDING, next_run_at__lte=timezone.now())
+        now = timezone.now()
+        # A worker learns from Redis which flow keys are paused.
+        key = {"biz_type_id": OuterRef("biz_type_id"), "flow_key": OuterRef("flow_key")}
+        paused = Exists(PausedKey.objects.filter(**key, until__gt=now))
+        due = Job.objects.using(self._using).filter(status=Status.PENDING, next_run_at__lte=now).exclude(paused)
         return due.exclude(id__in=left).order_by("next_run_at", "priority", "id").values_list("id", flat=True).first()
 
     def _attempt(self, job_id: UUID) -> RanJob | None:

@@ -218,6 +218,17 @@ def test_a_resolve_and_a_pause_of_a_key_end_as_time_passes(signed: BizType) -> N
     assert PausedKey.objects.get().until < timezone.now()
 
 
+@pytest.mark.django_db
+def test_jobs_of_a_paused_flow_key_wait_until_its_pause_is_over(signed: BizType) -> None:
+    PausedKey.objects.create(biz_type=signed, flow_key="a", paused_at=timezone.now(), until=in_future(hours=1))
+    for key in ("a", "b"):
+        jobs.create("order.paid", flow_key=key)
+
+    assert [ran.job.flow_key for ran in run_due_jobs()] == ["b"]
+    advance_jobs(hours=2)
+    assert [ran.job.flow_key for ran in run_due_jobs()] == ["a"]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_nothing_reaches_redis(signed: BizType, redis_client: redis.Redis) -> None:
     BizType.objects.update(insert_rate=5)
