@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS
 
 from delayhub.receiver.django.once import prune
@@ -28,6 +28,9 @@ class Command(BaseCommand):
         parser.add_argument("--database", default=DEFAULT_DB_ALIAS, help="which database the inbox is in")
 
     def handle(self, **options: Any) -> None:
-        """Prunes, and says how many rows went."""
-        pruned = prune(keep=timedelta(days=options["keep_days"]), using=options["database"])
+        """Prunes, and says how many rows went. Raises CommandError where so many days cannot be."""
+        try:
+            pruned = prune(keep=timedelta(days=options["keep_days"]), using=options["database"])
+        except (ValueError, OverflowError) as error:
+            raise CommandError(f"--keep-days {options['keep_days']:g}: {error}") from None
         self.stdout.write(f"{pruned} callbacks forgotten")

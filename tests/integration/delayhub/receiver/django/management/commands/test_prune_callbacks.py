@@ -20,3 +20,9 @@ def test_it_forgets_what_is_older_than_so_many_days() -> None:
     assert out.getvalue() == "1 callbacks forgotten\n"
     with pytest.raises(CommandError):
         call_command("prune_callbacks")
+
+
+@pytest.mark.parametrize("days", ["0", "-3", "nan", "1e12"])
+def test_days_that_cannot_be_are_refused(days: str) -> None:
+    with pytest.raises(CommandError, match="--keep-days"):
+        call_command("prune_callbacks", f"--keep-days={days}")
