@@ -56,7 +56,7 @@ def with_bytes(fields: dict[str, Any]) -> dict[str, Any]:
     if text is not None and encoded is not None:
         raise refused(TEXT, "conflict", f"give {TEXT} or {BASE64}, not both")
     name = BASE64 if text is None else TEXT
-    if not _is_null(fields.get("body")):
+    if not is_null(fields.get("body")):
         raise refused(name, "conflict", f"give body or {name}, not both")
     found.pop("body", None)
     given = encoded if text is None else text
@@ -75,5 +75,6 @@ def _decoded(text: str) -> bytes:
         raise refused(BASE64, "invalid", f"{BASE64} must be base64 with padding: {error}") from None
 
 
-def _is_null(body: Any) -> bool:
+def is_null(body: Any) -> bool:
+    """Whether no JSON body is given: null, as it was written or not, is none."""
     return body is None or (isinstance(body, WrittenJson) and body.value is None)

@@ -20,6 +20,7 @@ from tasksapp.api.http.json_body import read_object
 from tasksapp.api.http.problems import RETRY_SECONDS, only_known, refused
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.jobs.creation import IDEMPOTENCY_HEADER, idempotency_key
+from tasksapp.api.jobs.exact_body import is_null
 from tasksapp.api.jobs.representation import CREATED, created_text
 from tasksapp.api.jobs.requests import JobRequestSerializer, described, job_request
 from tasksapp.conf import options
@@ -150,6 +151,8 @@ class PlanViews(ApiViewSet):
         that nothing fires that has not begun, but not all jobs are cancelled and `running` is not known. Ask again
         after `Retry-After`.
         """
+        if is_null(fields.get("body")):
+            fields.pop("body", None)  # null says nothing, as in a job
         done = jobs.resolve(**fields, seen_by=request.user, by=actor_of(request))
         resolution = json_of(
             answers.Resolution,

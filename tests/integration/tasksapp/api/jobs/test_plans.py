@@ -35,7 +35,7 @@ def test_a_plan_is_made_once_resolved_as_a_whole_and_lifted(ask: Ask) -> None:
     answer = made.json()
     key = {"biz_types": answer["biz_types"], "biz_id": "42"}
 
-    resolved = ask("POST", "/resolve", {**key, "reason": "paid"}).json()
+    resolved = ask("POST", "/resolve", {**key, "reason": "paid", "outcome": None, "body": None}).json()
     refused = problem(ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "42"}), 409)
     lifted = ask("POST", "/resolve/lift", key).json()
 
