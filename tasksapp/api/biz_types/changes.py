@@ -26,10 +26,12 @@ from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.problems import Refused, refused
 from tasksapp.api.http.view import fields_of
 from tasksapp.biz_types import editing, verbs
+from tasksapp.biz_types.follow_ups import FOLLOW_UPS
 from tasksapp.biz_types.gates import is_in_force
-from tasksapp.biz_types.visible import Reach
-from tasksapp.models import UNTIL_RESUMED
+from tasksapp.biz_types.visible import Reach, visible_biz_types
+from tasksapp.models import UNTIL_RESUMED, BizType
 from tasksapp.models.api_key import Scope
+from tasksapp.models.columns import is_code
 
 IF_MATCH = OpenApiParameter(
     "If-Match",
@@ -83,6 +85,7 @@ class BizTypeChanges:
         auth_secret = secret_of(fields)
         with locked_biz_type(request, code) as biz_type:
             require_match(request, etag_of(biz_type))
+            _refuse_unseen(request, biz_type, fields)
             editing.change(biz_type, fields, auth_secret=auth_secret, by=actor_of(request))
         return shown_biz_type(request, biz_type)
 
@@ -118,6 +121,19 @@ class BizTypeChanges:
         with locked_biz_type(request, code) as biz_type:
             verbs.resume(biz_type, by=actor_of(request), reason=fields.get("reason", "").strip())
         return shown_biz_type(request, biz_type)
+
+
+def _refuse_unseen(request: Request, biz_type: BizType, fields: dict[str, Any]) -> None:
+    """Refuses follow-ups of biz types that the key does not see: it could make jobs of them by that. Raises Refused."""
+    if Reach.of(request.user).biz_type_ids is None:
+        return
+    for name in FOLLOW_UPS:
+        given = fields.get(name)
+        code = given.strip() if isinstance(given, str) else ""  # as it is stored
+        if code == getattr(biz_type, name) or not is_code(code):
+            continue
+        if not visible_biz_types(request.user, using=writing_database()).filter(code=code).exists():
+            raise refused(name, "unknown", f"there is no biz type {code!r}")
 
 
 def end_of(fields: dict[str, Any]) -> datetime:

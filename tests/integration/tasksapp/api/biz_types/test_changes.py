@@ -221,6 +221,20 @@ def test_a_key_for_certain_biz_types_adds_none(ask_fully: Ask, biz_type: BizType
     assert problem(refused, 403)["type"].endswith("not_for_this_key")
 
 
+def test_a_key_for_certain_biz_types_lets_no_jobs_of_others_follow(
+    ask_fully: Ask, biz_type: BizType, make_biz_type: MakeBizType
+) -> None:
+    mine, _ = make_biz_type("mine"), make_biz_type("other")
+    ApiKey.objects.update(biz_type_ids=[biz_type.pk, mine.pk])
+
+    for name in ("on_success", "on_dead", "on_resolved"):
+        refused = problem(ask_fully("PATCH", PATH, {name: " other"}, **{"if-match": "*"}), 400)
+        assert [error["field"] for error in refused["errors"]] == [name]
+    assert ask_fully("PATCH", PATH, {"on_success": "mine"}, **{"if-match": "*"}).status_code == 200
+    BizType.objects.filter(pk=biz_type.pk).update(on_success="other")
+    assert ask_fully("PATCH", PATH, {"on_success": "other", "weight": 2}, **{"if-match": "*"}).status_code == 200
+
+
 def test_another_tenants_biz_type_is_not_there(ask_fully: Ask, make_biz_type: MakeBizType) -> None:
     make_biz_type("order.close", tenant=Tenant.objects.create(code="other"))
     requests: list[tuple[str, str, Any]] = [
