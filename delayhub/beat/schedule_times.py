@@ -9,7 +9,6 @@ from datetime import datetime, time, timedelta, tzinfo
 from typing import Any, NamedTuple
 
 from celery import schedules
-from celery.utils.time import remaining
 
 from delayhub.clock import due_ms, moment
 from delayhub.wall_clock import moments
@@ -89,10 +88,7 @@ def next_ms(schedule: Any, after_ms: int, *, anchor_ms: int, zone: tzinfo) -> in
     if type(schedule) is schedules.schedule:
         if not schedule.relative:
             return next_of_interval(interval_ms(schedule), after_ms, anchor_ms=anchor_ms)
-        after = moment(after_ms)
-        # In UTC is "now": between two times of one zone, Celery 5.5.0 counts hours of the clock on the wall.
-        left = remaining(after.astimezone(zone), _length(schedule), after, relative=True)
-        return after_ms + max(1, _ms(left))
+        return max(after_ms + 1, due_ms(_next_rounded(_length(schedule), moment(after_ms), zone=zone)))
     return _next_of_unknown(schedule, after_ms)
 
 
@@ -127,6 +123,24 @@ def _next_of_unknown(schedule: Any, after_ms: int) -> int:
     frozen.nowfun = lambda: last
     seconds = float(frozen.is_due(last).next)
     return after_ms + max(1, round(seconds * 1000))
+
+
+def _next_rounded(length: timedelta, after: datetime, *, zone: tzinfo) -> datetime:
+    """The next time of a ``relative`` interval: down to the day, hour, minute or second of the clock on the wall.
+
+    Celery's own function, before 5.7, takes an hour that comes twice for one.
+    """
+    if length >= timedelta(days=1):
+        day = after.astimezone(zone).replace(tzinfo=None) + length
+        return datetime.combine(day, time(), tzinfo=zone)
+    end = after + length
+    wall = end.astimezone(zone)
+    past = timedelta(microseconds=wall.microsecond)
+    if length >= timedelta(minutes=1):
+        past += timedelta(seconds=wall.second)
+    if length >= timedelta(hours=1):
+        past += timedelta(minutes=wall.minute)
+    return end - past if past < length else end
 
 
 def _length(schedule: Any) -> timedelta:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
+import pytest
 from celery import Celery
 from celery.schedules import crontab, schedstate, schedule
 
@@ -54,6 +55,25 @@ class Doubling(schedule):
 
     def is_due(self, last_run_at: datetime) -> schedstate:
         return schedstate(is_due=True, next=2 * last_run_at.second)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 30, 60, 600, 3600])
+def test_a_relative_interval_has_no_hole_where_clocks_change(seconds: float) -> None:
+    often, before = schedule(timedelta(seconds=seconds), relative=True), AUTUMN.astimezone(UTC)
+    for hours in range(4):
+        at = before + timedelta(hours=hours - 1)
+
+        assert following(often, at, anchor=at) == at + timedelta(seconds=seconds)
+
+
+def test_a_relative_interval_is_rounded_down() -> None:
+    at = datetime(2026, 1, 1, 12, 59, 59, 700_000, tzinfo=BERLIN)
+    rounded = [
+        following(schedule(timedelta(seconds=seconds), relative=True), at, anchor=at).astimezone(BERLIN)
+        for seconds in (0.5, 2, 90, 5400)
+    ]
+
+    assert [f"{each:%H:%M:%S.%f}"[:10] for each in rounded] == ["13:00:00.0", "13:00:01.0", "13:01:00.0", "14:00:00.0"]
 
 
 def test_a_schedule_of_a_projects_own_is_asked() -> None:
