@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from tasksapp.alerts.composer import owner_of
 from tasksapp.alerts.outbox import send_test
+from tasksapp.biz_types.visible import labelled
 from tasksapp.models import BizType
 
 
@@ -24,7 +25,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Sends it. Raises CommandError where there is no owner, no such biz type, or a message was not sent."""
         code = options["biz_type"]
-        biz_type = BizType.objects.filter(code=code).first() if code else None
+        biz_type = BizType.objects.select_related("tenant").filter(labelled(code)).first() if code else None
         if code and biz_type is None:
             raise CommandError(f"there is no biz type {code!r}")
         recipients = owner_of(biz_type)

@@ -9,6 +9,7 @@ import pytest
 from django.core import mail
 from django.core.management import CommandError, call_command
 
+from tasksapp.models import Tenant
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db
@@ -22,6 +23,16 @@ def test_it_sends_to_the_owner_of_a_biz_type(make_biz_type: MakeBizType) -> None
 
     assert said.getvalue() == "mail ann@team.example: sent\n"
     assert mail.outbox[0].to == ["ann@team.example"]
+
+
+def test_a_biz_type_of_a_tenant_is_named_with_it(make_biz_type: MakeBizType) -> None:
+    make_biz_type("order.close", tenant=Tenant.objects.create(code="acme"), owner_mail="ada@acme.example")
+    make_biz_type("order.close", owner_mail="ann@team.example")
+
+    for label in ("acme/order.close", "order.close"):
+        call_command("test_alert", biz_type=label, stdout=StringIO())
+
+    assert [message.to for message in mail.outbox] == [["ada@acme.example"], ["ann@team.example"]]
 
 
 def test_of_a_webhook_it_repeats_the_host_alone(make_biz_type: MakeBizType) -> None:
