@@ -80,8 +80,9 @@ class DataFolder:
     def kept(self, name: str, make: Callable[[], str]) -> str:
         """The secret in the file of that name; ``make`` gives it the first time. Only the file's owner can read it."""
         path = self.path / name
-        if not path.exists():
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        # Empty where the disk was full.
+        if not path.exists() or not path.stat().st_size:
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
                 file.write(make())
         return path.read_text().strip()
 

@@ -51,6 +51,12 @@ def test_a_secret_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) ->
     assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
 
 
+def test_a_secret_that_a_full_disk_has_left_empty_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / "key").touch()
+
+    assert DataFolder(tmp_path).kept("key", lambda: "first") == "first"
+
+
 def test_only_its_owner_looks_into_a_folder_also_into_one_of_an_earlier_version(tmp_path: Path) -> None:
     old = tmp_path / "old"
     (old / "logs").mkdir(parents=True)
