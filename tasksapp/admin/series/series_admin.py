@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -146,9 +147,9 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
         series = self._allowed(request, series_id)
         form = ReasonForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
-            verbs.pause(series.pk, reason=form.cleaned_data["reason"], by=actor_of(request))
-            self.message_user(request, _("The series is paused. What is due or runs already goes on."))
-            return self.to("change", series)
+            reason, by = form.cleaned_data["reason"], actor_of(request)
+            said = _("The series is paused. What is due or runs already goes on.")
+            return self._done(request, series, lambda: verbs.pause(series.pk, reason=reason, by=by), said)
         context = {"series": series, "form": form, "back": self.address("change", series)}
         return self._page(request, "series_pause.html", _("Pause %(name)s") % {"name": series.name}, context, series)
 
@@ -156,23 +157,15 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
     def resume_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
         """Resumes the series. Raises PermissionDenied, and Http404 where there is none."""
         series = self._allowed(request, series_id)
-        verbs.resume(series.pk, by=actor_of(request))
-        self.message_user(request, _("The series goes on with its next occurrence."), messages.SUCCESS)
-        return self.to("change", series)
+        said = _("The series goes on with its next occurrence.")
+        return self._done(request, series, lambda: verbs.resume(series.pk, by=actor_of(request)), said)
 
     @at("<int:series_id>/trigger/", posted=True)
     def trigger_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
         """Makes a job of the series that is due now. Raises PermissionDenied, and Http404 where there is none."""
         series = self._allowed(request, series_id)
-        try:
-            verbs.trigger(series.pk, by=actor_of(request))
-        except InvalidJob as error:
-            self.message_user(request, error.message, messages.ERROR)
-        except QuotaUsedUp as error:
-            self.message_user(request, refusal_words(error), messages.ERROR)
-        else:
-            self.message_user(request, _("A job was made that is due now."), messages.SUCCESS)
-        return self.to("change", series)
+        said = _("A job was made that is due now.")
+        return self._done(request, series, lambda: verbs.trigger(series.pk, by=actor_of(request)), said)
 
     @at("<int:series_id>/backfill/")
     def backfill_view(self, request: HttpRequest, series_id: int) -> HttpResponse:
@@ -200,9 +193,31 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
         title = _("Backfill %(name)s") % {"name": series.name}
         return self._page(request, "series_backfill.html", title, context, series)
 
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Asks, and deletes the series, or says why that is refused. Raises PermissionDenied."""
+        try:
+            return super().delete_view(request, object_id, extra_context)
+        except InvalidJob as error:
+            self.message_user(request, error.message, messages.ERROR)
+            return self.to("change", object_id)
+
     def delete_model(self, request: HttpRequest, obj: models.Model) -> None:
         """Deletes the series and those of its jobs that no worker has taken."""
         verbs.delete(obj.pk, by=actor_of(request))
+
+    def _done(self, request: HttpRequest, series: Series, verb: Callable[[], object], said: str) -> HttpResponse:
+        """Leads to the page of the series, and says what was done, or why that is refused."""
+        try:
+            verb()
+        except InvalidJob as error:
+            self.message_user(request, error.message, messages.ERROR)
+        except QuotaUsedUp as error:
+            self.message_user(request, refusal_words(error), messages.ERROR)
+        else:
+            self.message_user(request, said, messages.SUCCESS)
+        return self.to("change", series)
 
     def _form_page(self, request: HttpRequest, series: Series | None) -> HttpResponse:
         data = request.POST if request.method == "POST" else None

@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from tasksapp import series as api
 from tasksapp.delivery.own_request import read_own_request
 from tasksapp.models import AuditEntry, BizType, Job, Operation, Series, Status, Tenant, TenantCount
+from tasksapp.models.api_key import MOVING
 from tests.page_words import words_of
 
 pytestmark = pytest.mark.django_db
@@ -182,6 +183,17 @@ def test_it_is_edited_paused_resumed_triggered_and_deleted(person: Client, morni
     assert [entry.verb.removeprefix("series.") for entry in AuditEntry.objects.order_by("id")] == [
         "edit", "pause", "trigger", "resume", "delete",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "trigger", "delete"])
+def test_what_is_refused_while_its_tenant_moves_is_said(person: Client, morning: Series, verb: str) -> None:
+    BizType.objects.update(moved_to=MOVING)
+
+    answer = person.post(f"{LIST}{morning.pk}/{verb}/", {"reason": "holidays", "post": "yes"}, follow=True)
+
+    assert "is being moved to another site" in text_of(answer)
+    assert not Series.objects.get().is_paused
+    assert Job.objects.count() == 1
 
 
 def test_each_right_opens_what_it_is_for(morning: Series) -> None:
