@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from ipaddress import IPv6Address, ip_address
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 _V6_BITS = 64
 #: How much is kept of what is no address.
 _LONGEST = 64
+#: As some gateways write it, such as Azure's: each connection of a client has another port.
+_WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")
 
 
 def client_of(meta: Mapping[str, Any], *, proxies: int) -> str:
@@ -18,7 +21,7 @@ def client_of(meta: Mapping[str, Any], *, proxies: int) -> str:
 
 
 def address_of(meta: Mapping[str, Any], *, proxies: int) -> str:
-    """The address, as it was written, of the client that sent a request; it may be none, or no address at all.
+    """The address of the client that sent a request, without a port; it may be none, or no address at all.
 
     Behind proxies it is what the outermost one wrote into ``X-Forwarded-For``; any client can send such a header.
 
@@ -27,7 +30,9 @@ def address_of(meta: Mapping[str, Any], *, proxies: int) -> str:
         proxies: how many proxies stand in front; 0 for the address that is connected.
     """
     named = [part.strip() for part in str(meta.get("HTTP_X_FORWARDED_FOR", "")).split(",") if part.strip()]
-    return named[-min(proxies, len(named))] if proxies and named else str(meta.get("REMOTE_ADDR", ""))
+    address = named[-min(proxies, len(named))] if proxies and named else str(meta.get("REMOTE_ADDR", ""))
+    found = _WITH_PORT.fullmatch(address)
+    return found[1] or found[2] if found else address
 
 
 def ip_of(meta: Mapping[str, Any], *, proxies: int) -> str | None:
