@@ -23,6 +23,7 @@ from tasksapp.biz_types.visible import reach_of
 from tasksapp.conf import DEFAULT_LANE, options
 from tasksapp.errors import InvalidJob, JobError
 from tasksapp.models import BizType
+from tasksapp.models.columns import is_code
 from tasksapp.models.tenant import DEFAULT_TENANT
 
 logger = logging.getLogger(__name__)
@@ -31,10 +32,16 @@ LOCK_TIMEOUT_MS = 2_000
 
 
 def biz_type_of_task(task: JobTask, *, using: str) -> BizType:
-    """The biz type of the task, made where there is none. Raises InvalidJob where it runs another task."""
+    """The biz type of the task, made where there is none. Raises InvalidJob where it runs another, or cannot be."""
     tenant_id = reach_of(None, tenant=task.job_tenant, using=using).tenant_id
     biz_type = biz_type_cache.find({task.biz_type}, tenant_id=tenant_id, using=using).get(task.biz_type)
     if biz_type is None:
+        if not is_code(task.biz_type):
+            message = (
+                f"{task.biz_type!r:.120} is no code of a biz type: it has up to 100 of a-z, 0-9, '.', '_' and '-', and"
+                " begins with a letter or digit"
+            )
+            raise InvalidJob("biz_type", "invalid", message)
         declaration = declaration_of(task, task_name=task.name)
         attempts = {"max_attempts": declaration["max_attempts"]} if declaration["max_attempts"] else {}
         defaults = {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from delayhub import delayed_task
@@ -30,3 +33,14 @@ def test_one_with_another_target_is_refused(make_biz_type: MakeBizType) -> None:
 
     with pytest.raises(InvalidJob, match="does not run the task"):
         refund.schedule()
+
+
+@pytest.mark.parametrize("code", ["Order.Remind", "x" * 101, ""])
+def test_a_name_that_no_biz_type_may_have_makes_none(code: str) -> None:
+    task: Any = SimpleNamespace(name="shop.remind", biz_type=code, job_tenant=None, job_max_attempts=None, aliases=())
+
+    with pytest.raises(InvalidJob, match="no code of a biz type") as refused:
+        biz_type_of_task(task, using="default")
+
+    assert refused.value.field == "biz_type"
+    assert not BizType.objects.exists()
