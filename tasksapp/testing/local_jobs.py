@@ -20,12 +20,15 @@ from django.utils import timezone
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER, DelayedTask
 from delayhub.errors import UnknownTask
 from tasksapp.biz_types.cache import biz_type_cache
+from tasksapp.biz_types.token_share import RedisTokenShare
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.answers import judge
+from tasksapp.delivery.authorized_sender import AuthorizedSender
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.outcomes import CallbackResult, Response
 from tasksapp.delivery.sender import Sender, header_text
+from tasksapp.delivery.token_keeper import TokenKeeper
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer
 from tasksapp.models import (
@@ -228,8 +231,10 @@ class _Run:
         return RanJob(self._row(job_id), callback=sent)
 
     async def _post(self, callback: Callback) -> CallbackResult:
-        guard = AddressGuard(options().allowed_networks)
-        sender = Sender(guard=guard, clock=self._clock, response_bytes=options().response_bytes)
+        guard, clock = AddressGuard(options().allowed_networks), self._clock
+        tokens = TokenKeeper(guard=guard, clock=clock, share=RedisTokenShare(clock), hold_seconds=0.0, insists=True)
+        plain = Sender(guard=guard, clock=clock, response_bytes=options().response_bytes)
+        sender = AuthorizedSender(plain, tokens=tokens, clock=clock)
         try:
             return await sender.send(callback)
         finally:

@@ -23,6 +23,7 @@ from tasksapp.testing import SentCallback
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.receiver import Receiver
 from tests.integration.tasksapp.series_making import occurrences
+from tests.integration.tasksapp.token_server import bearers, giving
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -156,6 +157,21 @@ def test_a_callback_goes_to_a_real_receiver(make_biz_type: MakeBizType, receiver
 
     assert ran.job.status == Status.SUCCEEDED
     assert [request.body for request in receiver.received] == [b'{"order":42}']
+
+
+@pytest.mark.django_db
+def test_a_callback_to_a_real_receiver_carries_the_access_token_that_it_asks_for(
+    make_biz_type: MakeBizType, receiver: Receiver
+) -> None:
+    with Receiver(answer=giving()) as server:
+        oauth2 = {"auth": "oauth2", "auth_secret": "hush", "token_url": server.url(), "client_id": "us"}
+        make_biz_type("order.paid", url=receiver.url(), **oauth2)
+        jobs.create("order.paid")
+
+        (ran,) = run_due_jobs(send=True)
+
+    assert ran.job.status == Status.SUCCEEDED
+    assert bearers(receiver) == ["token-1"]
 
 
 @pytest.mark.django_db
