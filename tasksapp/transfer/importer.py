@@ -193,7 +193,7 @@ class Importer:
             return
         # It comes back from the site that it had moved to, where it may have been changed, renamed or rotated.
         stale = keys.filter(tenant=self._tenant, name=given.name).exclude(moved_to="")
-        stale.exclude(pk=None if same is None else same.pk).delete()
+        (stale if same is None else stale.exclude(pk=same.pk)).delete()
         if same is not None:
             columns = {column.attname: getattr(given, column.attname) for column in KINDS["api_key"].columns}
             keys.filter(pk=same.pk).update(**columns, moved_to=MOVING if self._paused else "")
