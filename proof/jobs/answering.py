@@ -54,14 +54,15 @@ def write_of(world: World, number: int, *, steady: bool = False) -> bool:
     reported = worker.reported
     if not reported and not (worker.renews and worker.holds):
         return False
-    fates: dict[str, list[Fate]] = {}
+    renewals: dict[str, Fate] = {}
     held = {callback.job_id: callback.token for callback in worker.holds}
     if worker.renews:
         for job_id, token in held.items():
             if world.rows.by_id[job_id].token == token:
                 row = world.rows.by_id[job_id]
-                fates[job_id] = [Fate("running", row.next_run_ms, row.attempts, now_ms + HELD_MS)]
-    renewed = {job_id for job_id in fates if job_id not in {one.callback.job_id for one in reported}}
+                renewals[job_id] = Fate("running", row.next_run_ms, row.attempts, now_ms + HELD_MS)
+    fates = {job_id: [renewal] for job_id, renewal in renewals.items()}
+    renewed = fates.keys() - {one.callback.job_id for one in reported}
     answers: dict[str, Answer] = {}
     for result in reported:
         _expect(world, result, fates, answers)
@@ -75,6 +76,8 @@ def write_of(world: World, number: int, *, steady: bool = False) -> bool:
     world.site.go_on()
     left = {(one.callback.job_id, one.callback.token) for one in worker.reported}
     may_stay = {one.callback.job_id for one in reported if (one.callback.job_id, one.callback.token) in left}
+    for job_id in may_stay & renewals.keys():  # after a failure outcomes are written one by one; those left are renewed
+        fates[job_id].append(renewals[job_id])
     may_stay |= {job_id for job_id in fates if job_id not in answers and job_id not in renewed | called_off}
     # A renewal of a lease that has just been renewed changes nothing.
     may_stay |= {job_id for job_id in renewed if world.rows.by_id[job_id].lease_ms == now_ms + HELD_MS}
