@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import InterfaceError, OperationalError
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 State = Operation.State
 #: The part of a turn that operations get: timers, gates and lost leases must not wait for them.
 SHARE = 0.25
-#: Operations that one turn looks at; the others come when these have ended.
+#: Operations in one state that one turn looks at: those whose last turn is longest ago.
 MOST = 50
 #: A plan that was not started for so long ends.
 PLAN_KEPT = timedelta(days=1)
@@ -50,8 +50,9 @@ class OperationTurns:
         for stale in rows.filter(state=State.PLANNED, updated_at__lt=now - PLAN_KEPT)[:MOST]:
             self._end(stale, State.STOPPED, why="it was planned a day ago and not started")
         # Plans first: a person waits for their count.
-        plans = list(rows.filter(state=State.PLANNING).order_by("id")[:MOST])
-        running = list(rows.filter(state=State.RUNNING).order_by("started_at", "id")[:MOST])
+        # Each turn writes the row: those that only wait keep no others from theirs, however many there are.
+        plans = sorted(rows.filter(state=State.PLANNING).order_by("updated_at", "id")[:MOST], key=_by_id)
+        running = sorted(rows.filter(state=State.RUNNING).order_by("updated_at", "id")[:MOST], key=_by_start)
         end = self._clock.monotonic() + SHARE * options().sweep_seconds
         turns = self._share(plans, end=end, others=len(running))
         return turns + self._share(running, end=end, others=0)
@@ -98,3 +99,11 @@ class OperationTurns:
                 ended(fresh, state, why=why, cursor=Cursor.of(fresh), using=self._using, clock=self._clock)
         except (Superseded, Operation.DoesNotExist):
             pass
+
+
+def _by_id(operation: Operation) -> int:
+    return operation.pk
+
+
+def _by_start(operation: Operation) -> tuple[datetime, int]:
+    return operation.started_at or operation.created_at, operation.pk

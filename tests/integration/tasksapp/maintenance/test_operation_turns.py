@@ -214,6 +214,19 @@ def test_an_operation_that_cannot_go_on_fails_and_keeps_no_other_from_its_turn(b
     assert sound.done == 2
 
 
+def test_those_that_wait_keep_no_other_from_its_turn(
+    biz_type: BizType, make_biz_type: MakeBizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operation_turns, "MOST", 2)
+    dead_jobs(biz_type, 1)
+    dead_jobs(make_biz_type("other"), 2)
+    BizType.objects.filter(pk=biz_type.pk).update(enabled=False)
+    for _ in range(3):
+        started(biz_type=biz_type.code)
+
+    assert worked_off(started("drop", biz_type="other")).done == 2
+
+
 def test_workers_work_operations_off_by_themselves(biz_type: BizType) -> None:
     dead_jobs(biz_type, 3)
     operation = operations.plan("drop", JobFilter(biz_type="order.close"), by=ADA)
