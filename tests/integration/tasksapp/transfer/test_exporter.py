@@ -10,7 +10,8 @@ import pytest
 from django.db import connection
 
 from tasksapp import jobs
-from tasksapp.models import Job, Status, Tenant
+from tasksapp.biz_types import editing
+from tasksapp.models import BizType, Job, Status, Tenant
 from tasksapp.transfer import exporter as module
 from tasksapp.transfer.exporter import Exporter
 from tasksapp.transfer.transfer_key import TransferKey
@@ -45,6 +46,17 @@ def test_what_has_ended_is_not_in_it_but_what_is_dead_is(make_biz_type: MakeBizT
         store_job(biz_type, status)
 
     assert {each["status"] for each in records() if each["kind"] == "job"} == {"pending", "running", "dead"}
+
+
+def test_a_new_secret_is_a_change_of_all(make_biz_type: MakeBizType) -> None:
+    make_biz_type("order.close", auth="basic", auth_secret="ada:before")
+    exporter = Exporter(Tenant.objects.get(), key=TransferKey(), using="default")
+    before = exporter.digest()
+
+    editing.change(BizType.objects.get(), {"auth": "basic"}, auth_secret="ada:after")
+
+    after = exporter.digest()
+    assert before != after == exporter.digest()
 
 
 @pytest.mark.postgresql_only
