@@ -14,6 +14,7 @@ from celery.utils import uuid
 from kombu.exceptions import OperationalError
 from kombu.log import get_logger
 
+from delayhub.celery_support.delayed_task import JOB_HEADER
 from delayhub.celery_support.flow_key import headers_with
 from delayhub.celery_support.idle_options import nearest_option, scheme_of
 from delayhub.celery_support.task_results import announce_revoked
@@ -67,6 +68,9 @@ class UniqueSend:
             UniqueTaken: the key is taken, and the task says ``when_taken="raise"``.
             UniqueInCanvas: it is in a group, chord or chain, and says ``in_canvas="error"``.
         """
+        if JOB_HEADER in (options.get("headers") or ()):
+            # The message of a job has no arguments to make a key of, and what may run beside it its biz type says.
+            return self._send(name, args, kwargs, *rest, **options)
         if not options.keys() <= self._names_seen:
             self._look_at_names(name, options)
         task = cast("Any", self.app)._tasks.get(name)

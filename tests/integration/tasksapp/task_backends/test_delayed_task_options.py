@@ -8,13 +8,17 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import redis
 from celery import Celery
 from celery.exceptions import Reject, Retry
 
+import delayhub
 from delayhub import delayed_task
-from delayhub.engine import due_ms
+from delayhub.engine import DelayQueue, due_ms
 from tasksapp.errors import InvalidJob
 from tasksapp.models import Attempt, Job, Status
+from tasksapp.tasks import _forward
+from tests.integration.tasksapp.claiming import claim
 from tests.task_messages import work
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -83,3 +87,23 @@ def test_a_retry_beyond_max_retries_is_the_end_of_the_job() -> None:
 
     assert (scheduled.job.status, scheduled.job.attempts) == (Status.DEAD, 2)
     assert "max_retries=1" in scheduled.job.last_error
+
+
+@pytest.mark.parametrize("options", [{"unique": True}, {"unique": "one"}, {"flow_key_by": "order"}])
+def test_keys_that_celerys_calls_have_are_none_of_its_jobs(
+    current_celery: Celery, broker: str, redis_client: redis.Redis, options: dict[str, Any]
+) -> None:
+    current_celery.conf.broker_url = broker
+    delayhub.install(current_celery)
+
+    code = f"shop.keyed.{'.'.join(map(str, options.values()))}".lower()
+
+    @delayed_task(biz_type=code, name=f"tests.{code}", **options)
+    def keyed(order: int) -> None:
+        """Does nothing."""
+
+    for order in (1, 2):
+        (job,) = claim(keyed.schedule(args=[order]).id, forward_seconds=300).forwarded
+        _forward(current_celery, job, now_ms=0, using="default", worker="w1")
+
+    assert DelayQueue(redis_client, "celery").count().ready == 2
