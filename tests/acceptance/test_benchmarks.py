@@ -179,11 +179,11 @@ def test_what_is_run_often_uses_an_index(database: str) -> None:
     found = figures("bench", "explain", "--rows=30000", "--biz-types=50", *slow, database=database)
 
     assert found["wrong"] == []
-    # Prepared while the table was empty, and too quick to be let go of: they go when PostgreSQL makes statistics.
-    assert found["kept though wrong"] == [
+    # Prepared while the table was empty; where it is too quick to be let go of, kept until PostgreSQL makes statistics.
+    assert set(found["kept though wrong"]) <= {
         f"imported into a new table: {what} of delayhub_job without an index"
         for what in ("claim 32: reads 30,000 rows", "outcomes of 32: reads 30,000 rows")
-    ]
+    }
     assert len(found["ms"]) >= 12
     assert len(found["pages"]) >= 40
     assert max(page["statements"] for page in found["pages"].values()) <= 12
@@ -201,7 +201,8 @@ def test_a_filled_table_is_compared_with_an_empty_one() -> None:
 
     assert found["filled"]["jobs"] > 0 < found["empty"]["jobs"]
     assert len([name for name in found["filled"] if name.startswith("list")]) == 13
-    assert found["purged"]["jobs left"] < 3000 < found["purged"]["jobs left"] + 2000 + found["purged"]["jobs"]
+    made = 3000 + found["filled"]["jobs"] + found["purged"]["jobs"]
+    assert 1000 < made - found["purged"]["jobs left"] < 2000
 
 
 @pytest.mark.nightly

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 #: So many of low priority may come before: those that a worker had claimed when the biz type was paused, and those
 #: whose call overtakes another one on a busy machine. Without priority it would be all of them.
-AHEAD = 20
+AHEAD = 30
 #: Nine steps of priority are nine minutes of waiting (docs/jobs/retries.md).
 LONG_AGO = timedelta(minutes=10)
 
