@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import redis
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
+from delayhub.errors import OptionError
 from tasksapp.maintenance.reconciler import Reconciler
 from tasksapp.management.progress import Progress, counted
 from tasksapp.models import Job
@@ -23,11 +25,17 @@ class Command(BaseCommand):
         parser.add_argument("--database", help="its alias in DATABASES")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Writes a line for each biz type, and whether all is in step now. Raises CommandError in a dry run if not."""
+        """Writes a line for each biz type, and whether all is in step now.
+
+        Raises CommandError in a dry run if not, and where Redis does not answer.
+        """
         using, dry_run = options["database"] or router.db_for_write(Job), options["dry_run"]
-        reconciler = Reconciler(using=using, mend=not dry_run)
-        progress = Progress(self.stderr, total=reconciler.total(), what="rows and timers")
-        found = reconciler.run_once(advance=progress.advance)
+        try:
+            reconciler = Reconciler(using=using, mend=not dry_run)
+            progress = Progress(self.stderr, total=reconciler.total(), what="rows and timers")
+            found = reconciler.run_once(advance=progress.advance)
+        except (redis.RedisError, OSError, OptionError) as error:
+            raise CommandError(f"Redis does not answer, run it again when it does: {error}") from None
         progress.end()
         for code, one in found.items():
             rows = "paused or disabled, needs no timers"

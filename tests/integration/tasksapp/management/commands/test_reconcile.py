@@ -11,6 +11,7 @@ from django.utils import timezone
 from delayhub.engine import TimerLane
 from tasksapp.jobs.creation import create
 from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.timers.lanes import without_redis
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.commands import run_command
 from tests.integration.tasksapp.stored_jobs import waiting
@@ -75,3 +76,8 @@ def test_the_rows_of_a_paused_biz_type_are_left_out_and_that_is_said(make_biz_ty
     create("order.close")
 
     assert "order.close: paused or disabled, needs no timers; 1 timer," in run_command("reconcile")
+
+
+def test_a_redis_that_is_away_is_said(biz_type: BizType) -> None:
+    with without_redis(), pytest.raises(CommandError, match="Redis does not answer, run it again when it does: "):
+        run_command("reconcile")
