@@ -16,7 +16,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.access.quotas import Quota, take_one
 from tasksapp.biz_types.follow_ups import FOLLOW_UPS
-from tasksapp.models import UNTIL_RESUMED, BizType
+from tasksapp.models import UNTIL_RESUMED, BizType, Series
 from tasksapp.models.encrypted_text import opens, seal
 from tasksapp.sql.first_jobs import has_jobs
 
@@ -192,12 +192,13 @@ def public_keys(biz_type: BizType, *, now: datetime) -> list[str]:
 
 
 def may_delete(biz_type: BizType) -> bool:
-    """Whether it has no jobs, which keep it."""
-    return not has_jobs(biz_type.pk, using=_using(biz_type))
+    """Whether it has no jobs and no series, which keep it."""
+    using = _using(biz_type)
+    return not (has_jobs(biz_type.pk, using=using) or Series.objects.using(using).filter(biz_type=biz_type.pk).exists())
 
 
 def delete(biz_type: BizType, *, by: Actor | None = None) -> None:
-    """Deletes a biz type. Raises ProtectedError where it has jobs."""
+    """Deletes a biz type. Raises ProtectedError where it has jobs or series."""
     with transaction.atomic(using=_using(biz_type)):
         _record(Deed.DELETE_BIZ_TYPE, biz_type, by=by)
         biz_type.delete()

@@ -102,7 +102,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a biz type
-         * @description Deletes a biz type that has no jobs. One that has some can be disabled: `{"enabled": false}`.
+         * @description Deletes a biz type without jobs and series. One that has some can be disabled: `{"enabled": false}`.
          *
          *     Takes the scope `biz-types:write`.
          */

@@ -34,7 +34,7 @@ from tasksapp.admin.frame.possible_rows import LockedRows, has_tenants
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.verbs import may_delete
-from tasksapp.models import LIVE, BizType, Job
+from tasksapp.models import LIVE, BizType, Job, Series
 from tasksapp.models.columns import marked_columns
 from tasksapp.stats.counts import FARTHEST, bounded_count
 
@@ -223,13 +223,17 @@ def _with_credentials(fieldset: Any) -> Any:
 
 
 def why_kept(biz_types: Iterable[BizType]) -> list[str]:
-    """A sentence for each of the biz types that has jobs: how many, and what to do."""
+    """A sentence for each of the biz types that has jobs or series: how many, and what to do."""
     return [_reason(biz_type) for biz_type in biz_types if not may_delete(biz_type)]
 
 
 def _reason(biz_type: BizType) -> str:
     jobs = Job.objects.filter(biz_type=biz_type)
     live, count = bounded_count(jobs.filter(status__in=LIVE)), bounded_count(jobs)
+    if not count:
+        name = Series.objects.filter(biz_type=biz_type).order_by("name").values_list("name", flat=True).first()
+        text = _("%(code)s has series, such as %(name)s: delete them first. Or disable it: it then makes no jobs.")
+        return text % {"code": biz_type.label, "name": name}
     if live:
         sentence = ngettext(
             "%(code)s has %(jobs)s job. Cancel the %(live)s that are pending or running; then set its retention to 0"

@@ -96,7 +96,7 @@ class BizTypeChanges:
         parameters=[IF_MATCH],
     )
     def destroy(self, request: Request, code: str) -> Response:
-        """Deletes a biz type that has no jobs. One that has some can be disabled: `{"enabled": false}`."""
+        """Deletes a biz type without jobs and series. One that has some can be disabled: `{"enabled": false}`."""
         with locked_biz_type(request, code) as biz_type:
             check_match(request, etag_of(biz_type))
             if not verbs.may_delete(biz_type):
@@ -153,5 +153,5 @@ def secret_of(fields: dict[str, Any]) -> str:
 
 
 def _has_jobs(code: str) -> Refused:
-    detail = f'{code} has jobs. Disable it ({{"enabled": false}}): it then takes no jobs, and none fire.'
+    detail = f'{code} has jobs or series. Disable it ({{"enabled": false}}): it then takes no jobs, and none fire.'
     return Refused.of("has_jobs", detail)

@@ -238,8 +238,8 @@ _TYPES = (
     ),
     ProblemType(
         "has_jobs", 409, "The biz type has jobs",
-        "A biz type is deleted only where it has no jobs, also none that are finished.",
-        "Disable it: it then takes no jobs, and none fire. Or delete it once its jobs are purged.",
+        "A biz type is deleted only where it has no jobs, also none that are finished, and no series.",
+        "Disable it: it then takes no jobs, and none fire. Or delete its series and, once its jobs are purged, it.",
     ),
     ProblemType(
         "no_callback", 409, "There is nothing to call",

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from tasksapp import series
 from tasksapp.models import BizType, IdempotencyKey, Job, Status
 from tests.fixture_types import MakeBizType
 from tests.job_rows import job_row, store_job
@@ -46,6 +47,22 @@ def test_none_of_several_is_deleted_where_one_has_jobs(
     assert "order.close has 1 job. None of them will fire" in page
     assert "order.remind has" not in page
     assert BizType.objects.count() == 2
+
+
+@pytest.mark.parametrize("way", ["page", "list"])
+def test_a_biz_type_whose_series_has_no_jobs_is_kept_too(person: Client, biz_type: BizType, way: str) -> None:
+    series.pause(series.create("order.close", name="nightly", cron="0 2 * * *").pk)
+    url = reverse("admin:tasksapp_biztype_delete", args=[biz_type.pk])
+    given = {"post": "yes"}
+    if way == "list":
+        url = reverse("admin:tasksapp_biztype_changelist")
+        given |= {"action": "delete_selected", "_selected_action": str(biz_type.pk)}
+
+    page = person.post(url, given).content.decode()
+
+    assert not Job.objects.exists()
+    assert "order.close has series, such as nightly: delete them first" in page
+    assert BizType.objects.exists()
 
 
 def test_a_biz_type_without_jobs_is_deleted(person: Client, biz_type: BizType, make_biz_type: MakeBizType) -> None:

@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from delayhub.engine import TimerLane
+from tasksapp import series
 from tasksapp.models import ApiKey, AuditEntry, BizType, Job, Tenant
 from tasksapp.timers import lanes
 from tests.fixture_types import Ask, MakeBizType
@@ -164,6 +165,15 @@ def test_only_one_without_jobs_is_deleted(ask_fully: Ask, biz_type: BizType, mak
     assert (gone.status_code, gone.content) == (204, b"")
     problem(ask_fully("DELETE", "/biz-types/unused"), 404)
     assert Job.objects.count() == 1
+
+
+def test_one_with_a_series_is_not_deleted_and_that_is_said(ask_fully: Ask, biz_type: BizType) -> None:
+    series.pause(series.create("order.close", name="nightly", cron="0 2 * * *").pk)
+
+    refused = problem(ask_fully("DELETE", PATH), 409)
+
+    assert refused["type"].endswith("has_jobs")
+    assert "has jobs or series" in refused["detail"]
 
 
 def test_a_pause_says_who_and_why_and_ends_at_a_resume(ask_fully: Ask, biz_type: BizType) -> None:
