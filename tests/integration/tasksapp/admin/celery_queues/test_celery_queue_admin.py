@@ -165,17 +165,16 @@ def test_a_viewer_sees_no_arguments_no_address_and_no_button(
 def test_why_a_message_cannot_be_read_may_quote_its_arguments_which_a_viewer_does_not_see(
     queue: DelayQueue, person_with: Callable[..., Client]
 ) -> None:
-    queue.schedule([Entry("a", payload=b"1"), Entry("b", payload=b"1")])
-    for why in ("unreadable: its arguments are not a list: {'card': '4711'}", "lost its process 16 times"):
-        (entry,) = queue.claim(1).entries
-        queue.bury([queue.lease(entry.id, entry.token)], reason=why)
+    queue.schedule([Entry("a", payload=b"1")])
+    (entry,) = queue.claim(1).entries
+    lease = queue.lease(entry.id, entry.token)
+    queue.bury([lease], reason="unreadable: its arguments are not a list: {'card': '4711'}")
     viewer, reader = person_with("view_celery_queue"), person_with("view_celery_queue", "view_job_body")
 
     page = words_of(html_of(viewer, QUEUE, queue="celery", tab="dead"))
 
     assert "4711" not in page
     assert "unreadable: hidden (46 bytes)" in page
-    assert "lost its process 16 times" in page
     assert "4711" in html_of(reader, QUEUE, queue="celery", tab="dead")
 
 
@@ -184,13 +183,6 @@ def test_nothing_is_done_by_a_get(app: Celery, admin_client: Client) -> None:
 
 
 # ---------------------------------------------------------------- one queue
-
-
-@pytest.mark.parametrize("page", ["queue", "keys"])
-def test_an_address_that_names_no_queue_is_refused(app: Celery, admin_client: Client, page: str) -> None:
-    for name in ("", "a\0b"):
-        answer = admin_client.get(reverse(f"admin:tasksapp_celeryqueue_{page}"), {"queue": name})
-        assert answer.status_code == 400
 
 
 def test_a_page_shows_what_waits_the_soonest_first(app: Celery, admin_client: Client) -> None:

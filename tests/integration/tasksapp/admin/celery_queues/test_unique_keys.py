@@ -222,6 +222,13 @@ def test_a_key_is_shown_and_freed_whatever_is_in_it(
     assert look_at_keys(queue, limit=1000).found == []
 
 
+@pytest.mark.parametrize("page", [QUEUE, KEYS])
+def test_an_address_that_names_no_queue_is_refused(app: Celery, admin_client: Client, page: str) -> None:
+    for name in ("", "a\0b"):
+        answer = admin_client.get(reverse(page), {"queue": name})
+        assert answer.status_code == 400
+
+
 def test_a_search_with_nul_finds_nothing_and_breaks_nothing(queue: DelayQueue, admin_client: Client) -> None:
     put(queue, "m-1", "order:7")
 
