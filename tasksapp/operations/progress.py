@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from delayhub.clock import moment
+from tasksapp.jobs.validation import utc_moment
 from tasksapp.models import LIVE, Attempt, Job, Operation, Status
 from tasksapp.operations.cursor import Cursor, unix_ms
 from tasksapp.operations.verbs import BACKFILL
@@ -94,7 +95,7 @@ def progress(operation: Operation, *, health: Callable[[], DeliveryHealth] | Non
     waiting = max(0, (operation.planned or 0) - operation.done) if operation.state in _UNFINISHED else 0
     per_second = cursor.per_second if runs else None
     moves = runs and not cursor.waits and cursor.per_second > 0
-    finishes = timezone.now() + timedelta(seconds=waiting / cursor.per_second) if moves else None
+    finishes = _later(waiting / cursor.per_second) if moves else None
     return Progress(
         done=operation.done,
         waiting=waiting,
@@ -110,6 +111,14 @@ def progress(operation: Operation, *, health: Callable[[], DeliveryHealth] | Non
 
 
 _UNFINISHED = (State.PLANNED, State.RUNNING)
+
+
+def _later(seconds: float) -> datetime | None:
+    """So long from now; None where there is no such day."""
+    try:
+        return utc_moment(timezone.now() + timedelta(seconds=seconds))
+    except OverflowError:
+        return None
 
 
 def _sentence(operation: Operation, cursor: Cursor, health: Callable[[], DeliveryHealth]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -38,8 +39,8 @@ LOCKED_WAIT = timedelta(seconds=30)
 MOST_NAMED = 5
 #: Jobs that were left out are counted so far.
 MOST_LEFT_OUT = 1_000
-#: The rate that is shown is that of the last seconds.
-RATE_SECONDS = 2.0
+#: The rate that is shown is that of the last seconds, or at a slow pace of its last jobs.
+RATE_SECONDS, RATE_JOBS = 2.0, 2
 #: Verbs that make jobs due. Their jobs go as they can start; what cancels or drops starts nothing.
 STARTING = frozenset({"redrive", "run_now", BACKFILL})
 
@@ -270,7 +271,7 @@ class Runner:
         if cursor.seen_at is None:
             cursor.seen_at, cursor.seen_done = now_ms, 0
         seconds = (now_ms - cursor.seen_at) / 1000
-        if seconds < RATE_SECONDS:
+        if seconds < max(RATE_SECONDS, RATE_JOBS / (operation.rate_per_second or math.inf)):
             return
         lately = (operation.done - cursor.seen_done) / seconds
         cursor.per_second = lately if not cursor.per_second else (cursor.per_second + lately) / 2

@@ -46,6 +46,28 @@ def test_it_says_when_it_will_be_done(biz_type: BizType) -> None:
     assert shown.sentence.startswith(f"Runs: {shown.done} of 100 jobs, ")
 
 
+def test_a_slow_pace_is_measured_by_its_last_jobs(biz_type: BizType) -> None:
+    dead_jobs(biz_type, 10)
+    operation, clock = started("drop", biz_type="order.close", rate_per_second=0.01), MovableClock()
+    given = turns(clock)
+    for _ in range(25):
+        given.run_once()
+        clock.advance(seconds=11)
+    operation.refresh_from_db()
+
+    assert operation.done == 3
+    assert operations.progress(operation).per_second == pytest.approx(0.01, rel=0.7)
+
+
+@pytest.mark.parametrize("per_second", [1e-12, 5e-324])
+def test_where_no_day_is_so_late_it_says_none(biz_type: BizType, per_second: float) -> None:
+    cursor = {"per_second": per_second, "turn_at": 0}
+    operation = Operation(verb="drop", job_filter={}, state="running", planned=10, cursor=cursor)
+    operation.updated_at = timezone.now()
+
+    assert operations.progress(operation).finishes_at is None
+
+
 def test_it_says_why_its_pace_is_not_reached(biz_type: BizType) -> None:
     dead_jobs(biz_type, 400)
     operation, clock = started(biz_type="order.close", rate_per_second=1_000), MovableClock()
