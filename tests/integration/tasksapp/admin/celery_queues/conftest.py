@@ -1,12 +1,16 @@
-"""People with some of the permissions, for the pages of Celery's queues."""
+"""A queue, and people with some of the permissions, for the pages of Celery's queues."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
+import redis
+from celery import Celery
 from django.contrib.auth.models import Permission, User
 from django.test import Client
+
+from delayhub.engine import DelayQueue
 
 
 @pytest.fixture
@@ -21,3 +25,8 @@ def person_with() -> Callable[..., Client]:
         return client
 
     return make
+
+
+@pytest.fixture
+def queue(app: Celery, redis_client: redis.Redis) -> DelayQueue:
+    return DelayQueue(redis_client, "celery")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -19,33 +18,13 @@ from tasksapp.admin.audit.words import deed_label
 from tasksapp.models import AuditEntry
 from tasksapp.queues.celery_broker import QueueVerb
 from tasksapp.queues.heartbeats import Beat, write_beat
+from tests.integration.tasksapp.admin.celery_queues.pages import ACT, OVERVIEW, QUEUE, act, html_of
 from tests.page_words import words_of
 from tests.redis_time import redis_now_ms
 
 pytestmark = pytest.mark.django_db
 
-OVERVIEW, QUEUE, ACT = (
-    "admin:tasksapp_celeryqueue_changelist",
-    "admin:tasksapp_celeryqueue_queue",
-    "admin:tasksapp_celeryqueue_act",
-)
 YEAR_2096_MS = 4_000_000_000_000
-
-
-@pytest.fixture
-def queue(app: Celery, redis_client: redis.Redis) -> DelayQueue:
-    return DelayQueue(redis_client, "celery")
-
-
-def html_of(client: Client, name: str, **query: object) -> str:
-    answer = client.get(reverse(name), query)
-    assert answer.status_code == 200, answer.content
-    return answer.content.decode()
-
-
-def act(client: Client, verb: str, place: str, ids: Sequence[str] = (), **more: str) -> Any:
-    form = {"verb": verb, "queue": "celery", "place": place, "ids": list(ids), **more}
-    return client.post(reverse(ACT), form, follow=True)
 
 
 def bury_all(queue: DelayQueue) -> None:
@@ -132,50 +111,6 @@ def test_messages_of_kombus_own_transport_are_pointed_out(
     redis_client.rpush("celery", "{}", "{}")
 
     assert "2 messages of kombu's own Redis transport" in html_of(admin_client, OVERVIEW)
-
-
-# ---------------------------------------------------------------- who may
-
-
-def test_without_the_permission_there_is_no_page_and_no_link(app: Celery, person_with: Callable[..., Client]) -> None:
-    nobody, viewer = person_with("view_job"), person_with("view_celery_queue")
-
-    assert nobody.get(reverse(OVERVIEW)).status_code == 403
-    assert nobody.get(reverse(QUEUE), {"queue": "celery"}).status_code == 403
-    assert "Celery queues" not in html_of(nobody, "admin:index")
-    assert reverse("admin:tasksapp_celeryqueue_changelist") in html_of(viewer, "admin:index")
-
-
-def test_a_viewer_sees_no_arguments_no_address_and_no_button(
-    app: Celery, queue: DelayQueue, person_with: Callable[..., Client]
-) -> None:
-    app.send_task("shop.close", ["card-4711"], countdown=1000)
-    viewer = person_with("view_celery_queue")
-
-    page = html_of(viewer, QUEUE, queue="celery")
-
-    assert "shop.close" in page
-    assert "card-4711" not in page
-    assert 'name="verb"' not in page
-    assert "No message was found." in html_of(viewer, QUEUE, queue="celery", q="card-4711")
-    assert act(viewer, "run_now", "waiting", ["a"]).status_code == 403
-    app.conf.broker_url = "delayhub://127.0.0.1:1/0"
-    assert "127.0.0.1" not in html_of(viewer, OVERVIEW)
-
-
-def test_why_a_message_cannot_be_read_may_quote_its_arguments_which_a_viewer_does_not_see(
-    queue: DelayQueue, person_with: Callable[..., Client]
-) -> None:
-    queue.schedule([Entry("a", payload=b"1")])
-    (entry,) = queue.claim(1).entries
-    queue.bury([queue.lease(entry.id, entry.token)], reason="unreadable: no list: {'card': '4711'}")
-    viewer, reader = person_with("view_celery_queue"), person_with("view_celery_queue", "view_job_body")
-
-    page = words_of(html_of(viewer, QUEUE, queue="celery", tab="dead"))
-
-    assert "4711" not in page
-    assert "unreadable: hidden (25 bytes)" in page
-    assert "4711" in html_of(reader, QUEUE, queue="celery", tab="dead")
 
 
 def test_nothing_is_done_by_a_get(app: Celery, admin_client: Client) -> None:
