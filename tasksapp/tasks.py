@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from celery import Celery, Task, shared_task
@@ -12,13 +12,16 @@ from django.db import InterfaceError, OperationalError, connections
 
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER, DelayedTask, run_job
 from delayhub.clock import moment
+from delayhub.engine import Place
 from delayhub.errors import UnknownTask
+from delayhub.transport.channel import Channel
 from delayhub.transport.timer_queue import gate_writers
 from tasksapp.biz_types.allowed_tasks import is_declared
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.gates import gate_queues
 from tasksapp.jobs import job_log
 from tasksapp.models import BizType
+from tasksapp.models.error_class import NOT_TAKEN
 from tasksapp.sql.claim_answer import ClaimedJob
 from tasksapp.timers.fitness import TIMER_TASK
 from tasksapp.timers.lanes import patient_lane
@@ -135,10 +138,13 @@ def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str, worker: s
     plain = not (is_declared(biz_type) if task is None else isinstance(task, DelayedTask))
     # A plain task would run within the limits of ``run_task`` instead of its own.
     limits = {each: getattr(task, each) for each in ("time_limit", "soft_time_limit")} if plain and task else {}
+    sent_name, task_id = run_task.name if plain else name, f"{job.id}:{job.attempts + 1}"
+    if job.error_class == NOT_TAKEN and _still_waits(app, sent_name, task_id, queue=queue):
+        return
     app.send_task(
-        run_task.name if plain else name,
+        sent_name,
         args=[name] if plain else (),
-        task_id=f"{job.id}:{job.attempts + 1}",
+        task_id=task_id,
         queue=queue,
         headers={JOB_HEADER: str(job.id), NOW_HEADER: now_ms},
         # Workers take JSON, since timers are messages in JSON too; the project's task_serializer may be another.
@@ -147,6 +153,20 @@ def _forward(app: Celery, job: ClaimedJob, *, now_ms: int, using: str, worker: s
     )
     if job_log.debugs():
         job_log.note(job_log.Event.SENT, job, biz_type, f"is sent to the task {biz_type.task_name}")
+
+
+def _still_waits(app: Celery, name: str, task_id: str, *, queue: str | None) -> bool:
+    """Whether a message that would be sent again is in its queue: behind others, or held back by a limit of its task.
+
+    One more for each five minutes would fill the queue, and use up what the limit lets start.
+    """
+    with app.producer_or_acquire() as producer:
+        channel: Any = producer.channel
+        to = cast("Any", app).amqp.router.route({"queue": queue} if queue else {}, name).get("queue")
+        if to is None or not isinstance(channel, Channel):
+            return False
+        found = channel.queue(to.name).look(task_id)
+    return not found.keys().isdisjoint({Place.WAITING, Place.READY, Place.PARKED})
 
 
 def _queue(biz_type: BizType, task: Task[..., Any] | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -11,6 +11,7 @@ import pytest
 import redis
 from celery import Celery
 from celery.exceptions import Reject, Retry
+from django.utils import timezone
 
 import delayhub
 from delayhub import delayed_task
@@ -107,3 +108,27 @@ def test_keys_that_celerys_calls_have_are_none_of_its_jobs(
         _forward(current_celery, job, now_ms=0, using="default", worker="w1")
 
     assert DelayQueue(redis_client, "celery").count().ready == 2
+
+
+@pytest.mark.parametrize("own", [None, "slow"])
+def test_a_message_that_still_waits_is_not_sent_once_more(
+    current_celery: Celery, broker: str, redis_client: redis.Redis, own: str | None
+) -> None:
+    current_celery.conf.broker_url = broker
+    delayhub.install(current_celery)
+
+    @delayed_task(biz_type=f"shop.slow.{own}".lower(), name=f"tests.shop.slow.{own}", queue=own)
+    def slow() -> None:
+        """Does nothing."""
+
+    queue, now, made = DelayQueue(redis_client, own or "celery"), timezone.now(), slow.schedule().id
+
+    def come_due(seconds: int) -> int:
+        at = now + timedelta(seconds=seconds)
+        (job,) = claim(made, now=at, forward_seconds=300).forwarded
+        _forward(current_celery, job, now_ms=0, using="default", worker="w1")
+        return queue.count().ready
+
+    assert [come_due(seconds) for seconds in (1, 302, 603)] == [1, 1, 1]
+    queue.purge()
+    assert come_due(904) == 1
