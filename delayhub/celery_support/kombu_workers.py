@@ -37,7 +37,10 @@ def kombu_connection(app: Celery, url: str | None) -> Any:
     ours: Any = app.connection_for_write()
     if ours.transport_cls not in KOMBUS:
         raise OptionError(f"kombu's own transport does not run on {ours.transport_cls}://: name a redis:// server")
-    return ours.clone(transport=KOMBUS[ours.transport_cls])
+    kombus = KOMBUS[ours.transport_cls]
+    # All of them: kombu asks the sentinels, and goes on to the servers, whose URLs have its own scheme.
+    others = [f"{kombus}://{url.partition('://')[2]}" for url in ours.alt]
+    return ours.clone(transport=kombus, alternates=others)
 
 
 def kombu_workers(app: Celery, url: str | None = None) -> list[str]:

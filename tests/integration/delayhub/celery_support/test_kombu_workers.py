@@ -27,6 +27,15 @@ def test_it_goes_to_the_same_server(ours: str, kombus: str, app: Celery) -> None
     assert connection.transport_options["global_keyprefix"] == "shop:"
 
 
+def test_it_knows_all_sentinels_by_the_scheme_of_kombu(app: Celery) -> None:
+    app.conf.update(broker_url="delayhub-sentinel://a:26379;delayhub-sentinel://:secret@b:26379")
+
+    connection = kombu_connection(app, None)
+
+    assert connection.alt == ["sentinel://a:26379", "sentinel://:secret@b:26379"]
+    assert connection.transport_cls == "sentinel"
+
+
 def test_without_workers_there_is_no_answer_and_nothing_stays_behind(
     app: Celery, redis_server: RedisServer, redis_client: redis.Redis
 ) -> None:
