@@ -118,7 +118,8 @@ class LocalCluster:
         with node.client() as client:
             first = self.masters[0]
             client.execute_command("CLUSTER MEET", "127.0.0.1", first.port, bus_port(first))
-        wait_until(lambda: _knows(node, len(self.nodes) + 1))
+        # Until it has heard of every slot it takes no key that is moved to it.
+        wait_until(lambda: _knows(node, len(self.nodes) + 1) and _is_ready(node))
         for other in self.nodes:
             wait_until(lambda other=other: other.pid is None or _knows(other, len(self.nodes) + 1))
 
