@@ -84,7 +84,7 @@ def test_it_says_why_its_pace_is_not_reached(biz_type: BizType) -> None:
 
 
 def test_a_pace_for_which_turns_have_no_time_says_so(biz_type: BizType) -> None:
-    dead_jobs(biz_type, 20)
+    dead_jobs(biz_type, 100)
     operation, clock = started("drop", biz_type="order.close", rate_per_second=100_000), MovableClock()
     runner = Runner(using="default", clock=clock)
     runner._size.batch = 2  # as a slow database makes it
