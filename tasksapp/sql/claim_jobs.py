@@ -29,8 +29,11 @@ from tasksapp.sql.tombstones import HAS_TOMBSTONE, resolved_ids
 
 logger = logging.getLogger(__name__)
 
-#: Reason of a job whose task is sent once more.
-NOT_TAKEN = "its task was sent, but no worker ran it: none has registered it, or none consumes its queue"
+#: Reason of a job whose task is sent once more, unless its message still waits.
+NOT_TAKEN = (
+    "its task was sent, but no worker has run it: it waits behind others or for a limit, none has registered it, or"
+    " none consumes its queue"
+)
 #: When an occurrence is claimed again that would be too late, but whose series has yet to say what an outage made late.
 SETTLE_WAIT = timedelta(seconds=1)
 
