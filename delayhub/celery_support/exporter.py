@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if room == "metrics" and not queue:
                 self._answer(HTTPStatus.OK, PROMETHEUS, as_prometheus(self.server.control.backlogs()))
-            elif room == "queues":
+            elif room == "queues" and "\0" not in queue:  # which begins the number of a slot
                 found = {name: row._asdict() for name, row in self.server.control.backlogs(queue or None).items()}
                 self._answer(HTTPStatus.OK, JSON, json.dumps(found[queue] if queue else found))
             else:

@@ -61,8 +61,9 @@ def test_an_autoscaler_gets_one_queue_or_all(app: Celery, get: Get) -> None:
     assert json.loads(get("/queues")[1]).keys() == {"a/b", "celery"}
 
 
-def test_another_path_says_what_is_there(get: Get) -> None:
-    status, text = get("/")
+@pytest.mark.parametrize("path", ["/", "/queues/a%00b"])
+def test_another_path_says_what_is_there(get: Get, path: str) -> None:
+    status, text = get(path)
 
     assert status == 404
     assert "/metrics" in text
