@@ -183,6 +183,8 @@ class Site:
         """The environment of its processes: usual values, over them this process's, over all what makes it one."""
         given = {**os.environ, **(self.options.settings or {})}
         networks = filter(None, (RECEIVER_NETWORK, given.get("DELAYHUB_ALLOWED_NETWORKS")))
+        # Whether it serves is asked at 127.0.0.1.
+        hosts = f"{given.get('DELAYHUB_ALLOWED_HOSTS') or 'localhost,[::1]'},127.0.0.1"
         return {
             "DELAYHUB_LOG_FORMAT": "console",
             "PYTHONUNBUFFERED": "1",
@@ -194,6 +196,7 @@ class Site:
             "DJANGO_SETTINGS_MODULE": "delayhub.project.settings",
             "DELAYHUB_DATA_DIR": str(self.folder.path),
             "DELAYHUB_BROKER_URL": self.options.broker_url or self.redis.url.replace("redis://", "delayhub://"),
+            "DELAYHUB_ALLOWED_HOSTS": hosts,
             "DELAYHUB_ALLOWED_NETWORKS": ",".join(networks),
             SECRET_VARIABLE: self.signing_secret,
         }

@@ -69,8 +69,10 @@ def test_what_the_operator_set_stands_over_what_is_usual(tmp_path: Path, monkeyp
 
     assert "DELAYHUB_BREAKER_FAILURES" in usual
     its_own = {"DELAYHUB_DATA_DIR", "DELAYHUB_BROKER_URL", SECRET_VARIABLE}
-    assert {name for name in usual if found[name] != "7"} == its_own | {"DELAYHUB_ALLOWED_NETWORKS"}
+    added_to = {"DELAYHUB_ALLOWED_NETWORKS", "DELAYHUB_ALLOWED_HOSTS"}
+    assert {name for name in usual if found[name] != "7"} == its_own | added_to
     assert found["DELAYHUB_ALLOWED_NETWORKS"] == "127.0.0.0/8,7"
+    assert found["DELAYHUB_ALLOWED_HOSTS"] == "7,127.0.0.1"
 
 
 def test_redis_keeps_its_data_and_services_end_in_the_opposite_order_of_their_start(tmp_path: Path) -> None:
