@@ -42,18 +42,18 @@ def grant_of(biz_type: BizType) -> Grant | None:
 
 
 def token_complaints(biz_type: BizType) -> dict[str, str]:
-    """By field, what is wrong with what it asks its token server; empty where it asks none."""
-    if not biz_type.asks_for_token:
-        return {}
+    """By field, what is wrong with what it asks its token server; where it asks none, fields may wait for that."""
     found: dict[str, str] = {}
+    if message := _about_fields(biz_type.token_fields):
+        found["token_fields"] = message
+    if not biz_type.asks_for_token:
+        return found
     if not biz_type.token_url:
         found["token_url"] = _("Give the address of the token server.")
     elif message := AddressGuard(options().allowed_networks).complaint(biz_type.token_url):
         found["token_url"] = message
     if not biz_type.client_id or not _PRINTED.fullmatch(biz_type.client_id):
         found["client_id"] = _("Give the client's id, as the token server knows it.")
-    if message := _about_fields(biz_type.token_fields):
-        found["token_fields"] = message
     return found
 
 

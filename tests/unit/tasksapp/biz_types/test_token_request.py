@@ -44,6 +44,7 @@ def test_a_grant_says_what_is_asked_and_shows_no_secret() -> None:
         ({"client_id": "a\nb"}, "client_id"),
         ({"token_fields": ["scope"]}, "token_fields"),
         ({"token_fields": {"scope": 1}}, "token_fields"),
+        ({"auth": "bearer", "token_url": "", "client_id": "", "token_fields": {"scope": {}}}, "token_fields"),
         ({"token_fields": {"grant_type": "password"}}, "token_fields"),
         ({"token_fields": {"scope": "a" * 3_000}}, "token_fields"),
     ],
