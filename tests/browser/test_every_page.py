@@ -36,10 +36,7 @@ document.addEventListener("securitypolicyviolation", (event) => {
 });
 """
 #: Where by day the contrast of colours is looked at, which takes most of the time: all pages have the same style.
-CONTRASTS = {
-    *("overview", "issues", "jobs", "job-dead", "job-history", "biz-type", "biz-type-what-if", "biz-type-pause"),
-    *("alerts", "system", "operation-planned", "operation-running", "series", "celery-queue", "celery-keys"),
-}
+CONTRASTS = {"overview", "operation-running", "celery-queue", "job-dead", "biz-type", "alerts", "issues"}
 #: Where it is looked into what is folded up.
 UNFOLDED = {"app", "issues"}
 #: Pages that are Django's own, in our frame; and one that there is not. For their policy only.
