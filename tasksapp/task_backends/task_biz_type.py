@@ -105,10 +105,10 @@ def declare(app: Any, *, using: str) -> None:
         # Those of Django's framework have a biz type for each queue, made with the first job.
         if task.name != DJANGO_TASK:
             _declare(task, using=using)
-    for row in _rows(using).filter(code__startswith=DJANGO_QUEUES, task_name=DJANGO_TASK, declared=None):
+    for row in _rows(using).filter(code__startswith=DJANGO_QUEUES, task_name=DJANGO_TASK, declared__isnull=True):
         if not is_reserved(DJANGO_TASK, row):
             _write(row, {"task": DJANGO_TASK, "queue": "", "max_attempts": None})
-    for row in _rows(using).exclude(declared=None):
+    for row in _rows(using).exclude(declared__isnull=True):
         if row.task_name in app.tasks and not isinstance(app.tasks[row.task_name], DelayedTask):
             _write(row, None)
 

@@ -12,6 +12,7 @@ from celery import Celery
 from delayhub.celery_support.delayed_task import DelayedTask
 from tasksapp import jobs
 from tasksapp.access.actors import Actor
+from tasksapp.biz_types.allowed_tasks import DJANGO_QUEUES, DJANGO_TASK
 from tasksapp.models import BizType, Tenant
 from tasksapp.task_backends.task_biz_type import declare_tasks
 from tests.fixture_types import MakeBizType
@@ -114,3 +115,11 @@ def test_a_task_that_is_no_delayed_task_any_more_loses_its_declaration(current_c
     start(SimpleNamespace(name="tests.declared"))
 
     assert declared()[0] is None
+
+
+def test_a_queue_of_djangos_tasks_whose_biz_type_a_person_made_is_declared(make_biz_type: MakeBizType) -> None:
+    make_biz_type(f"{DJANGO_QUEUES}reports", target="celery", task_name=DJANGO_TASK)
+
+    start()
+
+    assert declared(f"{DJANGO_QUEUES}reports")[0] == {"task": DJANGO_TASK, "queue": "", "max_attempts": None}
