@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import django
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -394,7 +395,8 @@ def test_biz_types_without_it_pay_no_statement(biz_type: BizType, ask: BizType) 
     plain, asking = statements(biz_type.code), statements("ask")
 
     # On PostgreSQL one statement creates a job, one claims it and one writes what it becomes.
-    assert len(plain) <= (3 if connection.vendor == "postgresql" else 12)
+    on_sqlite = 12 if django.VERSION < (6, 1) else 10
+    assert len(plain) == (3 if connection.vendor == "postgresql" else on_sqlite)
     assert not [sql for sql in plain if '"delayhub_tombstone"' in sql]
     # One looks for an answer when the job is committed, and one takes it when the job has ended.
     assert len([sql for sql in asking if '"delayhub_tombstone"' in sql]) == 2
