@@ -113,7 +113,7 @@ def _make(task: RepeatingTask, fields: Mapping[str, Any], *, by: Actor | None, u
 
 
 def _move(row: Series, task: RepeatingTask, fields: Mapping[str, Any], *, by: Actor | None, using: str) -> None:
-    """Makes the series anew in the biz type that its task names now, paused where it is."""
+    """Deletes the series and creates it in the biz type that its task names now; a paused one stays paused."""
     with transaction.atomic(using=using):
         verbs.delete(row.pk, by=by, using=using)
         made = _make(task, fields, by=by, using=using)

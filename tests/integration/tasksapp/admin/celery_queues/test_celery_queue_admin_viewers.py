@@ -17,11 +17,11 @@ pytestmark = pytest.mark.django_db
 
 
 def test_without_the_permission_there_is_no_page_and_no_link(app: Celery, person_with: Callable[..., Client]) -> None:
-    nobody, viewer = person_with("view_job"), person_with("view_celery_queue")
+    other, viewer = person_with("view_job"), person_with("view_celery_queue")
 
-    assert nobody.get(reverse(OVERVIEW)).status_code == 403
-    assert nobody.get(reverse(QUEUE), {"queue": "celery"}).status_code == 403
-    assert "Celery queues" not in html_of(nobody, "admin:index")
+    assert other.get(reverse(OVERVIEW)).status_code == 403
+    assert other.get(reverse(QUEUE), {"queue": "celery"}).status_code == 403
+    assert "Celery queues" not in html_of(other, "admin:index")
     assert reverse("admin:tasksapp_celeryqueue_changelist") in html_of(viewer, "admin:index")
 
 
