@@ -105,6 +105,11 @@ class BizTypeForm(StaleForm):
         pointers = self.cleaned_data["masked_fields"]
         return [] if pointers is None else pointers
 
+    def clean_token_fields(self) -> Any:
+        """What else is asked; nothing where the field is left empty, or was not on the page."""
+        fields = self.cleaned_data["token_fields"]
+        return {} if fields is None else fields
+
     def clean(self) -> dict[str, Any]:
         """The fields; the biz type must be valid as a whole."""
         cleaned: dict[str, Any] = super().clean() or {}

@@ -107,6 +107,7 @@ def test_the_address_of_the_form_fills_in_nothing(person: Client) -> None:
 def test_credentials_are_typed_again_for_another_server(person: Client) -> None:
     secret = {"auth": "bearer", "auth_secret": "shop-token"}
     person.post(reverse("admin:tasksapp_biztype_add"), form_of(secret))
+    assert BizType.objects.get().token_fields == {}
     change = reverse("admin:tasksapp_biztype_change", args=[BizType.objects.get().pk])
 
     elsewhere = {"auth": "bearer", "url": "https://evil.example/hook"}
