@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 import redis
 from celery import Celery, current_app
-from kombu import Connection
+from kombu import Connection, pools
 from xdist.workermanage import parse_tx_spec_config
 
 from delayhub.local.redis_server import RedisServer
@@ -43,6 +43,7 @@ load_profile()
 LEAN_PROCESSES = str(ROOT / "tests" / "lean_processes")
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_serialized_rollback"}
 HOUSE = ROOT / "tests" / "house"
+MOST_DESCRIPTORS = 200
 ALLOWED_SKIP = "cannot run here:"
 
 
@@ -51,6 +52,15 @@ def pytest_configure(config: pytest.Config) -> None:
     starts_test_processes = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
     if not starts_test_processes:
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [LEAN_PROCESSES, os.environ.get("PYTHONPATH")]))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_descriptors() -> Iterator[None]:
+    """Tests close what they open: select() knows no descriptor from 1 024 on, and a process has a bounded number."""
+    yield
+    gc.collect()
+    opened = len(list(Path("/dev/fd").iterdir()))
+    assert opened < MOST_DESCRIPTORS, f"the tests of this process left {opened} files and sockets open"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -161,10 +171,15 @@ def ctrl_c_is_heard() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def same_celery() -> Iterator[None]:
-    """No test leaves its Celery app to the next as the current one: each new app makes itself that."""
+    """No test leaves its Celery app to the next as the current one: each new app makes itself that.
+
+    Nor its connections: kombu keeps a pool of them for each broker and each set of options.
+    """
     before = current_app._get_current_object()
     yield
     before.set_current()
+    pools.connections.clear()
+    pools.producers.clear()
 
 
 @pytest.fixture

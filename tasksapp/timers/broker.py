@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
+from weakref import WeakKeyDictionary
 
 import redis
 from celery import Celery, _state
@@ -136,9 +136,15 @@ def _is_fallback(app: Any) -> bool:
     return app.main == "default" and not app.set_as_current
 
 
-@cache
+#: Whether each Celery app has a broker; asking its configuration takes longer.
+_with_broker: WeakKeyDictionary[Celery, bool] = WeakKeyDictionary()
+
+
 def _has_broker(app: Celery) -> bool:
-    return bool(app.conf.broker_write_url)
+    known = _with_broker.get(app)
+    if known is None:
+        known = _with_broker[app] = bool(app.conf.broker_write_url)
+    return known
 
 
 def _django(name: str, default: Any) -> Any:
@@ -149,7 +155,7 @@ def _django(name: str, default: Any) -> Any:
 @receiver(setting_changed, dispatch_uid="tasksapp.timers.broker")
 def _forget(*, setting: str, **_: Any) -> None:
     if setting.startswith("CELERY_BROKER"):
-        _has_broker.cache_clear()
+        _with_broker.clear()
 
 
 def redis_url(broker_url: str) -> str:

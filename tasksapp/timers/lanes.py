@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
 
 import redis
 from django.core.signals import setting_changed
@@ -73,13 +74,14 @@ class _Reached:
 
 
 #: Lanes that this process has added to the queues that counts and autoscalers look at.
-_listed: set[TimerLane] = set()
-#: By Celery app: threads may have different ones.
-_by_app: dict[Any, _Reached] = {}
+_listed: WeakSet[TimerLane] = WeakSet()
+#: By Celery app, or ``_Reached`` where there is none: threads may have different ones. An app that nobody has any more
+#: takes its connections with it.
+_by_app: WeakKeyDictionary[Any, _Reached] = WeakKeyDictionary()
 
 
 def _reached() -> _Reached:
-    now, app = options(), celery_app()
+    now, app = options(), celery_app() or _Reached
     found = _by_app.get(app)
     # By identity: the hash of all options takes 3 µs, at each create.
     if found is None or found.options is not now:

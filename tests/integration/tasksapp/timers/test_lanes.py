@@ -3,13 +3,16 @@ second after it did not answer. No reply is taken for another's, and no command 
 
 from __future__ import annotations
 
+import gc
 import os
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import redis
+from celery import Celery, current_app
 
 from delayhub.testing import MovableClock
 from tasksapp.timers import lanes
@@ -56,6 +59,20 @@ def test_a_client_is_made_once_for_each_address(settings: Any) -> None:
     settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}
 
     assert client() is not first
+
+
+def test_a_celery_app_that_nobody_has_any_more_leaves_no_connection(broker: str) -> None:
+    before = current_app._get_current_object()
+    made = Celery("short", broker=broker)
+    client().ping()
+    pool = weakref.ref(client().connection_pool)
+    before.set_current()
+    made.close()
+    del made
+
+    gc.collect()
+
+    assert pool() is None
 
 
 def test_all_lanes_of_the_options_are_there(settings: Any) -> None:
