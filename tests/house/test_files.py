@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from importlib.metadata import distributions
 
 import pytest
@@ -50,6 +51,20 @@ def test_no_file_holds(banned: re.Pattern[str]) -> None:
     }
 
     assert found == set()
+
+
+def test_git_holds_no_link_and_nothing_that_it_is_to_ignore() -> None:
+    """A link to an environment, made to save space, would lead nowhere on other machines."""
+    held = tracked("--stage").splitlines()
+
+    assert len(held) > 2000
+    assert [line for line in held if line.startswith("120000 ")] == []
+    assert tracked("--cached", "--ignored", "--exclude-standard") == ""
+
+
+def tracked(*options: str) -> str:
+    """What git says of the files that it holds."""
+    return subprocess.check_output(["git", "ls-files", *options], cwd=ROOT, text=True)
 
 
 def test_every_dependency_is_pinned_to_one_version() -> None:
