@@ -23,6 +23,7 @@ LOOKING = {"health_check_interval": 1}
 def full_disk(server: RedisServer, client: redis.Redis) -> Iterator[None]:
     """A folder stands where Redis would save its snapshot, so that it cannot, and says so to all who write."""
     snapshot = server.data_dir / "dump.rdb"
+    snapshot.unlink(missing_ok=True)  # of a replication: Redis 6.2 saves before it sends
     snapshot.mkdir()
     client.config_set("save", "3600 1000000")
     client.bgsave()
