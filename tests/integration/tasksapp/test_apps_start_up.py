@@ -46,13 +46,18 @@ OF_WORKERS = {
 SET_UP = "import django; django.setup()"
 APPS = [f"django.contrib.{name}" for name in ("admin", "auth", "contenttypes", "sessions", "messages", "staticfiles")]
 OURS = ["rest_framework", "drf_spectacular", "tasksapp"]
-#: Last, since the peak of memory is that of the whole process.
+#: Last, since the peak of memory is that of the whole process. ``ru_maxrss`` would be at least that of the tests, from
+#: which the process was forked.
 TELL = """
 import resource, sys
 used = resource.getrusage(resource.RUSAGE_SELF)
-print(used.ru_utime + used.ru_stime, used.ru_maxrss, *sys.modules)
+[peak] = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:")]
+print(used.ru_utime + used.ru_stime, peak, *sys.modules)
 """
-#: What ``django.setup()`` may take with the app, in multiples of what it takes without: 1.26 to 1.33 and 1.08 measured.
+#: How often a multiple of CPU is measured, until it is within its bound: on a shared machine one of the same code was
+#: 1.30 and 1.57 within a minute.
+TAKES = 4
+#: What ``django.setup()`` may take with the app, in multiples of what it takes without: some 1.35 and 1.09 measured.
 MOST_CPU, MOST_MEMORY = 1.46, 1.2
 #: What ``import delayhub`` may take beyond ``import kombu``, in shares of a ``django.setup()`` without the app: 40 ms
 #: where that takes 480.
@@ -140,15 +145,21 @@ def test_the_first_request_of_a_web_server_loads_no_views(project: dict[str, str
 
 @pytest.mark.timing
 def test_a_start_stays_within_its_multiple_of_a_start_of_django_alone() -> None:
-    bare, ours = least(set_up(APPS), set_up([*APPS, *OURS]))
+    takes: list[float] = []
+    while not takes or (takes[-1] >= MOST_CPU and len(takes) < TAKES):
+        bare, ours = least(set_up(APPS), set_up([*APPS, *OURS]))
+        takes.append(ours.cpu / bare.cpu)
 
-    assert ours.cpu / bare.cpu < MOST_CPU
+    assert takes[-1] < MOST_CPU, takes
     assert ours.memory / bare.memory < MOST_MEMORY
 
 
 @pytest.mark.timing
 def test_the_import_of_delayhub_costs_little_and_loads_nothing_that_it_may_not_need() -> None:
-    bare, kombu, ours = least(set_up(APPS), "import kombu", "import delayhub")
+    takes: list[float] = []
+    while not takes or (takes[-1] >= MOST_OF_IMPORT and len(takes) < TAKES):
+        bare, kombu, ours = least(set_up(APPS), "import kombu", "import delayhub")
+        takes.append((ours.cpu - kombu.cpu) / bare.cpu)
 
     assert ours.loaded & {"aiohttp", "celery", "django", "kombu", "redis", "tasksapp"} == set()
-    assert ours.cpu - kombu.cpu < MOST_OF_IMPORT * bare.cpu
+    assert takes[-1] < MOST_OF_IMPORT, takes
