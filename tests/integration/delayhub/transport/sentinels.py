@@ -124,7 +124,12 @@ class Sentinels:
             return bool(client.info("replication")["master_link_status"] == "up")
 
     def _start_sentinel(self, stack: ExitStack, number: int, master: int) -> None:
-        port = free_port()
+        """Tries other ports, until nobody has taken the one that was free a moment ago."""
+        while not self._starts_at(port := free_port(), stack, number, master):
+            pass
+        self.ports.append(port)
+
+    def _starts_at(self, port: int, stack: ExitStack, number: int, master: int) -> bool:
         file = self.folder / f"sentinel-{number}.conf"
         file.write_text(
             f"port {port}\nbind 127.0.0.1\ndir {self.folder}\n"
@@ -136,7 +141,16 @@ class Sentinels:
             process = subprocess.Popen([find_redis_server(), str(file), "--sentinel"], stdout=log, stderr=log)
         stack.callback(process.wait, 10)
         stack.callback(process.kill)
-        self.ports.append(port)
+
+        def answers() -> bool:
+            try:
+                with redis.Redis(port=port) as client:
+                    return bool(client.info("server")["process_id"] == process.pid)
+            except redis.ConnectionError:
+                return False
+
+        wait_until(lambda: process.poll() is not None or answers())
+        return process.returncode is None
 
     def _wait_until_agreed(self) -> None:
         def agreed() -> bool:
