@@ -185,7 +185,7 @@ def test_a_lock_on_the_jobs_is_said_and_keeps_the_process_in_service(
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])
 def test_probes_are_outside_of_a_projects_transactions(path: str) -> None:
-    assert resolve(path).func._non_atomic_requests == set(connections)
+    assert resolve(path).func._non_atomic_requests >= set(connections)  # and those of when it was first imported
 
 
 def test_neither_needs_a_session_or_a_key(client: Client) -> None:
