@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
 import redis
@@ -19,7 +19,7 @@ from delayhub.redis_cluster import ClusterPool
 from delayhub.transport.consuming.buffer import Buffer
 from delayhub.transport.consuming.consumer import PERIOD, SLICE, ConsumedChannel
 from delayhub.transport.consuming.lane_consumer import LaneConsumer
-from delayhub.transport.consuming.lookout import NODE_SECONDS, Lookout
+from delayhub.transport.consuming.lookout import NODE_SECONDS, LookedAt, Lookout
 from delayhub.transport.redis_wire import Command, RedisWire
 from delayhub.transport.waking.bell import TIMEOUT_SECONDS
 from delayhub.transport.waking.event_loop import EventLoop
@@ -33,18 +33,11 @@ LOOKED_AT = 4.0
 FIRST_SLOT_SECONDS = 8.0
 
 
-class ClusterConsumedChannel(ConsumedChannel, Protocol):
+class ClusterConsumedChannel(ConsumedChannel, LookedAt, Protocol):
     """What a cluster's consumer needs of its channel."""
-
-    @property
-    def handlers(self) -> dict[str, Callable[[], object]]:
-        """What is called when a connection of that kind can be read."""
 
     def slots(self, queue: str) -> QueueSlots:
         """The slots of a queue."""
-
-    def unwatch_kind(self, kind: str) -> None:
-        """Watches connections of that kind no more."""
 
 
 class ClusterConsumer:
