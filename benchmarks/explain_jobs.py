@@ -10,7 +10,7 @@ Command: make bench NAME=explain, or OPTIONS="--rows 50000"
 Result: the plans, then one JSON line with ms by statement and by page; exit code 1 where a plan reads more than the
     beginning of a large table without an index, or took longer than it may, or a page asks too often or is not there.
 Caveat: the rows have just been written and are in memory as far as they fit. A kept plan that is wrong is made again
-    where workers let go of it, as it took long, or the table has grown: it counts where it is still wrong then. What
+    where workers let go of it, as it took long: it counts where it is still wrong then. What
     they keep, though it is wrong, since it took less, is told by itself: it stays until PostgreSQL makes statistics.
 """
 
@@ -36,7 +36,7 @@ from benchmarks.result import Result, option
 PAGE_STATEMENTS = 12
 #: How many ids workers' prepared statements have.
 PREPARED_SIZES = (1, 8, 32)
-#: The look whose plan goes when the table grows; other plans go when they took long.
+#: The look whose plan goes sooner than others do.
 LOOK = "sweep: biz types with work"
 
 
@@ -138,7 +138,6 @@ class Prepared:
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, str]] = {}
-        self._fewest_bytes = table_bytes()
 
     def look_at(
         self, asked: Mapping[str, Callable[[], object]], *, bound_ms: float
@@ -147,14 +146,14 @@ class Prepared:
 
         Gives back how many ms each took, those that were made again, what is wrong with these, and with those kept.
         """
-        from tasksapp.sql.driver.prepared import SLOW_SECONDS
+        from tasksapp.sql.driver import look, prepared
 
         took, again = dict[str, float](), dict[str, float]()
-        wrong, still, grown = list[str](), list[str](), self._has_grown()
+        wrong, still = list[str](), list[str]()
         for name, statement in asked.items():
             kept = self._kept.setdefault(name, {})
             took[name], found = self._look(name, statement, bound_ms, kept)
-            if grown if name == LOOK else took[name] > SLOW_SECONDS * 1000:
+            if took[name] > (look.SLOW_SECONDS if name == LOOK else prepared.SLOW_SECONDS) * 1000:
                 kept.clear()
                 print("  is let go of, and made again")
                 again[name], found = self._look(name, statement, bound_ms, kept)
@@ -163,27 +162,11 @@ class Prepared:
                 still += found
         return took, again, wrong, still
 
-    def _has_grown(self) -> bool:
-        """By the rule of the look: twice as many bytes, and some more."""
-        from tasksapp.sql.timer_work import KEPT_BYTES
-
-        now = table_bytes()
-        grown = now > 2 * min(self._fewest_bytes, now) + KEPT_BYTES
-        self._fewest_bytes = now if grown else min(self._fewest_bytes, now)
-        return grown
-
     def _look(
         self, name: str, statement: Callable[[], object], bound_ms: float, kept: dict[str, str]
     ) -> tuple[float, list[str]]:
         took, wrong = look_at({name: statement}, bound_ms=bound_ms, kept=kept)
         return took.get(name, 0.0), wrong
-
-
-def table_bytes() -> int:
-    """How large the table of jobs is."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_relation_size('delayhub_job')")
-        return int(cursor.fetchone()[0])
 
 
 def look_at_pages(*, bound_ms: float) -> tuple[dict[str, dict[str, float]], list[str]]:

@@ -9,7 +9,7 @@ from django.db import connections
 
 from tasksapp.models import Pulse
 from tasksapp.sql.biz_type_revision import COLUMN
-from tasksapp.sql.driver.look import Look, is_so
+from tasksapp.sql.driver.look import Look
 from tasksapp.sql.pulses import MINUTE
 
 _COUNTS = "delayhub_job_count c WHERE c.counted_at >= {counted_since}"
@@ -67,6 +67,6 @@ def alert_work(
     rows = _ALERT_WORK.rows(
         connections[using], now=now, counted_since=counted_since, overdue_before=overdue_before, died_since=died_since
     )
-    revisions = {int(row[0]): None if row[1] is None else int(row[1]) for row in rows if row[0] is not None}
+    revisions = {row[0]: row[1] for row in rows if row[0] is not None}
     # Each row says the rest.
-    return AlertWork(revisions, *(is_so(value) for value in rows[0][2:]))
+    return AlertWork(revisions, *map(bool, rows[0][2:]))

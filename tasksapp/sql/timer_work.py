@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
 from django.db import connections
 
 from tasksapp.models import Operation, Transition
 from tasksapp.sql.biz_type_revision import COLUMN
-from tasksapp.sql.driver.look import Look, is_so
+from tasksapp.sql.driver.look import Look
 
 _PENDING, _RUNNING = Transition.CLAIM.source, Transition.LOSE.source
 _OPEN = ", ".join(
@@ -29,7 +28,7 @@ def _first(column: str, rows: str) -> str:
 _PENDING_ROWS = f"delayhub_job j WHERE j.biz_type_id = b.id AND j.status = '{_PENDING}'"
 _DUE_SERIES = "delayhub_series s JOIN delayhub_biz_type e ON e.id = s.biz_type_id WHERE e.enabled"
 _LOOK = f"""
-SELECT b.id, {{revision}}, {{size}},
+SELECT b.id, {{revision}},
     {_first("j.next_run_at", f"{_PENDING_ROWS} AND j.next_run_at > {{after}} AND j.next_run_at <= {{until}}")},
     {_first("j.next_run_at", f"{_PENDING_ROWS} AND j.next_run_at <= {{overdue}}")},
     {_first("j.lease_until", f"delayhub_job j WHERE j.status = '{_RUNNING}' AND j.lease_until < {{now}}")},
@@ -42,14 +41,9 @@ FROM delayhub_biz_type b
 _TIMER_WORK = Look(
     _LOOK,
     moments=("after", "until", "overdue", "now"),
-    postgresql={"revision": f"b.{COLUMN}", "size": "pg_relation_size('delayhub_job')"},
-    other={"revision": "NULL", "size": "0"},
+    postgresql={"revision": f"b.{COLUMN}"},
+    other={"revision": "NULL"},
 )
-#: A plan is kept until the table has twice as many bytes, and so many more: one that was made for an empty table reads
-#: all of the table, once for each biz type, until PostgreSQL makes statistics.
-KEPT_BYTES = 256 * 1024
-#: The fewest bytes that the table had since the plan of a connection of the driver was made.
-_sizes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 class TimerWork(NamedTuple):
@@ -90,25 +84,12 @@ def timer_work(
         overdue_since: pending rows that should have run by then are overdue.
         using: the database.
     """
-    connection = connections[using]
-    rows = _TIMER_WORK.rows(connection, after=after, until=until, overdue=overdue_since, now=now)
-    if connection.vendor == "postgresql":
-        _keep_plan(connection, table_bytes=int(rows[0][2]) if rows else 0)
-    flags = [[is_so(value) for value in row[3:]] for row in rows]
+    rows = _TIMER_WORK.rows(connections[using], after=after, until=until, overdue=overdue_since, now=now)
     return TimerWork(
         until,
-        {int(row[0]): None if row[1] is None else int(row[1]) for row in rows},
-        frozenset(int(row[0]) for row, (enters, *_) in zip(rows, flags, strict=True) if enters),
-        frozenset(int(row[0]) for row, (_, waits, *_) in zip(rows, flags, strict=True) if waits),
+        {row[0]: row[1] for row in rows},
+        frozenset(row[0] for row in rows if row[2]),
+        frozenset(row[0] for row in rows if row[3]),
         # Each row says them; a site without biz types has none of these.
-        *(flags[0][2:] if flags else [False] * 5),
+        *(map(bool, rows[0][4:]) if rows else [False] * 5),
     )
-
-
-def _keep_plan(connection: Any, *, table_bytes: int) -> None:
-    driver = connection.connection
-    fewest = min(_sizes.get(driver, table_bytes), table_bytes)
-    if table_bytes > 2 * fewest + KEPT_BYTES:
-        _TIMER_WORK.forget(connection)
-        fewest = table_bytes
-    _sizes[driver] = fewest

@@ -40,10 +40,12 @@ class PreparedStatement:
     Args:
         sql: the statement, its parameters written ``%(name)s``.
         types: the PostgreSQL type of each parameter.
+        slow_seconds: a run that takes longer took long.
     """
 
-    def __init__(self, sql: str, types: Mapping[str, str]) -> None:
+    def __init__(self, sql: str, types: Mapping[str, str], *, slow_seconds: float = SLOW_SECONDS) -> None:
         self.sql = sql
+        self._slow_seconds = slow_seconds
         body = sql % {parameter: f"${number}" for number, parameter in enumerate(types, start=1)}
         name = f"delayhub_{hashlib.sha256(body.encode()).hexdigest()[:16]}"
         self._name = name
@@ -70,7 +72,7 @@ class PreparedStatement:
         began = time.monotonic()
         cursor.execute(self._execute, values)
         rows = list(cursor.fetchall())
-        if time.monotonic() - began > SLOW_SECONDS:
+        if time.monotonic() - began > self._slow_seconds:
             self._states[connection.connection] = _State.USED
             with contextlib.suppress(DatabaseError):  # a pooler may have given us another server connection meanwhile
                 cursor.execute(f"DEALLOCATE {self._name}")

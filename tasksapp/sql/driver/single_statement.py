@@ -104,13 +104,6 @@ class SingleStatement:
                 raise error_of(connection.Database, result)
             return _rows(result)
 
-    def forget(self, connection: Any) -> None:
-        """Lets go of the plan that the connection keeps, and another one is made for what the tables have become."""
-        if self._ready.get(connection.connection):
-            del self._ready[connection.connection]
-            # Behind a pooler it may not be there; then nothing is to be let go of.
-            session_of(connection).exec_params(b"DEALLOCATE " + self._name, [])
-
     def _is_ready(self, connection: Any, session: Any) -> bool:
         driver = connection.connection
         if driver not in self._ready:

@@ -93,7 +93,9 @@ def test_without_biz_types_there_is_nothing_to_do() -> None:
 
 
 @pytest.mark.postgresql_only  # SQLite keeps no plans
-def test_a_plan_for_an_empty_table_is_not_kept_while_it_grows(biz_type: BizType) -> None:
+def test_a_plan_for_an_empty_table_is_not_kept_once_it_is_slow(
+    biz_type: BizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     connection.close()  # the next one has lost no plan to a test before this one
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE delayhub_job")  # with the pages that other tests have filled
@@ -104,7 +106,9 @@ def test_a_plan_for_an_empty_table_is_not_kept_while_it_grows(biz_type: BizType)
         assert kept_plans() == 1
 
         create_many([JobRequest(biz_type="order.close", delay=86_400) for _ in range(2_000)])
-        work()
+        with monkeypatch.context() as slow:
+            slow.setattr("tasksapp.sql.timer_work._TIMER_WORK._kept._slow_seconds", -1.0)
+            work()
         assert kept_plans() == 0
         for _ in range(10):
             work()

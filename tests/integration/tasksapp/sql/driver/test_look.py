@@ -10,15 +10,19 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from tasksapp.models import BizType
-from tasksapp.sql.driver.look import Look, is_so
+from tasksapp.sql.driver import look
+from tasksapp.sql.driver.look import Look
 
 pytestmark = pytest.mark.django_db(transaction=True)
-_LOOK = Look(
-    "SELECT {dialect}, code, created_at > {since}, created_at <= {until} FROM delayhub_biz_type",
-    moments=("since", "until"),
-    postgresql={"dialect": "'postgresql'"},
-    other={"dialect": "'other'"},
-)
+
+
+def new_look() -> Look:
+    return Look(
+        "SELECT {dialect}, code, created_at > {since}, created_at <= {until} FROM delayhub_biz_type",
+        moments=("since", "until"),
+        postgresql={"dialect": "'postgresql'"},
+        other={"dialect": "'other'"},
+    )
 
 
 @pytest.mark.parametrize("around", [nullcontext, transaction.atomic])
@@ -26,26 +30,36 @@ def test_it_answers_about_moments(biz_type: BizType, around: type[AbstractContex
     hour = timedelta(hours=1)
     dialect = "postgresql" if connection.vendor == "postgresql" else "other"
 
+    one = new_look()
+
     with around():
-        ((said, code, after, before),) = _LOOK.rows(connection, since=None, until=timezone.now() + hour)
-        ((*_, after_now, before_then),) = _LOOK.rows(connection, until=timezone.now() - hour, since=timezone.now())
+        ((said, code, after, before),) = one.rows(connection, since=None, until=timezone.now() + hour)
+        ((*_, after_now, before_then),) = one.rows(connection, until=timezone.now() - hour, since=timezone.now())
 
     assert (said, code) == (dialect, biz_type.code)
-    assert [is_so(after), is_so(before)] == [True, True]
-    assert [is_so(after_now), is_so(before_then)] == [False, False]
+    assert [bool(after), bool(before)] == [True, True]
+    assert [bool(after_now), bool(before_then)] == [False, False]
 
 
 @pytest.mark.postgresql_only  # SQLite keeps no plans
-def test_its_plan_is_kept_until_it_is_forgotten(biz_type: BizType) -> None:
+def test_its_plan_is_kept(biz_type: BizType) -> None:
     connection.close()
-    for _ in range(3):
-        _LOOK.rows(connection, since=None, until=None)
-    assert kept_plans() == 1
+    one = new_look()
 
-    _LOOK.forget(connection)
+    counts = [len(one.rows(connection, since=None, until=None)) and kept_plans() for _ in range(3)]
 
-    assert kept_plans() == 0
-    assert len(_LOOK.rows(connection, since=None, until=None)) == 1
+    assert counts == [0, 1, 1]
+
+
+@pytest.mark.postgresql_only  # as above
+def test_a_plan_that_is_slow_is_made_anew(biz_type: BizType, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection.close()
+    monkeypatch.setattr(look, "SLOW_SECONDS", -1.0)
+    one = new_look()
+
+    counts = [len(one.rows(connection, since=None, until=None)) and kept_plans() for _ in range(3)]
+
+    assert counts == [0, 0, 0]
 
 
 def kept_plans() -> int:

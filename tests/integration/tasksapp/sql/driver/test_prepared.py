@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import ProgrammingError, connection, transaction
 
-from tasksapp.sql.driver import prepared as prepared_statements
 from tasksapp.sql.driver.prepared import PreparedStatement, StatementByIds
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]
@@ -102,7 +101,7 @@ def test_a_plan_that_takes_long_is_made_anew(monkeypatch: pytest.MonkeyPatch) ->
     before = run("SELECT prepare_time FROM pg_prepared_statements")
     run("INSERT INTO filled SELECT n, 'w' FROM generate_series(1, 100) AS n")
 
-    monkeypatch.setattr(prepared_statements, "SLOW_SECONDS", -1.0)
+    monkeypatch.setattr(statement, "_slow_seconds", -1.0)
     assert statement.rows(connection, {"a": 1, "b": 2}) == [("w",), ("w",)]
     assert prepared() == 0
     monkeypatch.undo()
@@ -118,7 +117,7 @@ def test_a_run_that_takes_long_is_no_error_where_a_pooler_has_changed_the_connec
     statement = PreparedStatement("SELECT %(n)s, (SELECT count(*) FROM pg_prepared_statements)", {"n": "bigint"})
     for _ in range(2):
         statement.rows(connection, {"n": 1})
-    monkeypatch.setattr(prepared_statements, "SLOW_SECONDS", -1.0)
+    monkeypatch.setattr(statement, "_slow_seconds", -1.0)
     monkeypatch.setattr(statement, "_name", "a_name_that_is_not_there")
 
     assert statement.rows(connection, {"n": 1}) == [(1, 1)]

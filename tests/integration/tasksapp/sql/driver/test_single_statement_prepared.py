@@ -84,19 +84,6 @@ def test_a_plan_that_is_there_already_is_used() -> None:
     assert plans() == 1
 
 
-def test_a_plan_is_made_again_after_it_was_let_go_of() -> None:
-    query = SingleStatement("SELECT $1::int")
-    query.forget(connection)
-    for _ in range(2):
-        query.rows(connection, [1])
-
-    query.forget(connection)
-
-    assert plans() == 0
-    assert [query.rows(connection, [number]) for number in range(2)] == [[["0"]], [["1"]]]
-    assert plans() == 1
-
-
 def test_a_plan_that_a_migration_made_invalid_is_left() -> None:
     ApiKey.objects.create(name="shop", prefix="dh_1", hashed_key="a")
     query = SingleStatement("SELECT prefix FROM delayhub_api_key WHERE name = $1")
