@@ -120,7 +120,7 @@ def _still_so(row: AlertMessage, *, using: str) -> dict[str, Any]:
     back = {alert.key for alert in Alert.objects.using(using).filter(is_open).exclude(pk__in=row.alerts.using(using))}
 
     def is_so(event: dict[str, Any]) -> bool:
-        key = event["kind"], event["biz_type_id"] or 0
+        key = event["kind"], event.get("biz_type_id") or 0  # an earlier release wrote none
         if event["event"] == What.OVER:
             return key not in back
         return key not in alerts or alerts[key].is_open

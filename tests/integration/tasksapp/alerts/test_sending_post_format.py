@@ -173,6 +173,20 @@ def test_a_pager_that_is_reached_late_hears_of_nothing_that_is_so_no_more(
     assert not AlertMessage.objects.filter(sent_at=None).exists()
 
 
+def test_what_an_earlier_release_wrote_for_a_pager_is_sent(
+    receiver: Receiver, settings: Any, biz_type: BizType
+) -> None:
+    is_told_by("pagerduty", receiver, settings, key="the-key@")
+    receiver.answer = answering(429)
+    tell(open_alert(biz_type))
+    message = AlertMessage.objects.get()
+    del message.payload["data"]["alerts"][0]["biz_type_id"]
+    message.save()
+    receiver.answer = answering(202)
+
+    assert outbox.send_due(using="default", now=timezone.now() + timedelta(hours=1)) == 1
+
+
 def test_a_test_message_opens_no_incident_that_stays(receiver: Receiver, settings: Any) -> None:
     is_told_by("pagerduty", receiver, settings, key="the-key@")
 
