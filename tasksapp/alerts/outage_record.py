@@ -20,6 +20,7 @@ from uuid import uuid4
 import redis
 from django.db import connections
 
+from delayhub.clock import SystemClock
 from delayhub.engine.keys import outage, outage_lock
 from delayhub.errors import OptionError
 from tasksapp.conf import options
@@ -125,8 +126,11 @@ class OutageRecord:
     def _read_file(self) -> Outage | None:
         try:
             with os.fdopen(os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW)) as file:
-                if os.fstat(file.fileno()).st_uid != os.getuid():
+                status = os.fstat(file.fileno())
+                if status.st_uid != os.getuid():
                     return None  # somebody else's, in a folder that all may write to
+                if status.st_mtime < SystemClock().now_ms() / 1000 - KEPT_SECONDS:
+                    return None  # as in Redis: another machine may have told its end
                 return _parsed(file.read())
         except (OSError, ValueError):
             return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -142,6 +144,24 @@ def test_its_end_is_told_where_all_processes_were_started_again_meanwhile(
     assert [row.subject.startswith("[DelayHub] Over") for row in AlertMessage.objects.filter(sent_at=None)] == [True]
     assert Alert.objects.get(kind=AlertKind.DATABASE_AWAY).began_at == BEGIN
     assert not watch.outage.is_open
+
+
+def test_a_file_of_long_ago_does_not_say_that_an_outage_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with without_redis():  # there another machine has told its end, and it is forgotten
+        assert Machine(tmp_path).run(0, 30, away=True) == 1
+        (file,) = tmp_path.glob("*.json")
+        os.utime(file, (0, 0))
+        clock = StandingClock()
+        clock.seconds = (BEGIN + timedelta(days=100)).timestamp()
+        watch = Watch(using="default", clock=clock)
+        for _ in range(5):
+            watch.run_once()
+            clock.seconds += 3
+
+    assert not AlertMessage.objects.exists()
 
 
 def test_who_finds_another_users_file_takes_nothing_from_it(tmp_path: Path) -> None:
