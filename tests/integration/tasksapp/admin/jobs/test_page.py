@@ -202,6 +202,15 @@ def test_its_own_request_is_shown_without_secrets(person: Client, viewer: Client
     assert "eu-1" not in masked
     assert "https://a.example" not in masked
 
+    Job.objects.update(request="")  # what was sent before it was edited stays hidden
+    Attempt.objects.create(
+        job=job, number=2, started_at=timezone.now(), duration_ms=1, lateness_ms=1, status_code=500,
+        request_line=f"POST {biz_type.url}",
+    )  # fmt: skip
+    edited = page_of(job, viewer)
+    assert "https://a.example" not in edited
+    assert f"POST {biz_type.url}" in edited
+
 
 @pytest.mark.parametrize(
     ("raw", "shown", "source"),
