@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
 
@@ -18,7 +19,7 @@ from delayhub.celery_support.delayed_task import CARRIED_BY_SERIES, DelayedTask
 from delayhub.celery_support.job_arguments import encoded
 from delayhub.celery_support.job_store import JobTask
 from tasksapp.access.actors import Actor
-from tasksapp.errors import JobError, NameTaken
+from tasksapp.errors import JobError, NameTaken, SeriesNotFound
 from tasksapp.models import Series
 from tasksapp.series import verbs
 from tasksapp.series.fields import RULES
@@ -73,10 +74,13 @@ def sync(tasks: Iterable[RepeatingTask], *, dry_run: bool = False, by: Actor | N
         if task.job_series is None or task.is_alias:
             continue
         found = [stored.pop(name) for name in (task.name, *task.aliases) if name in stored]
-        steps.append(_brought_in_step(task, found, dry_run=dry_run, by=by, using=using))
+        try:
+            steps.append(_brought_in_step(task, found, dry_run=dry_run, by=by, using=using))
+        except SeriesNotFound:
+            steps.append(Step("same", task.name))  # another deploy has just brought it in step
     for name, row in stored.items():
         if not dry_run:
-            verbs.delete(row.pk, by=by, using=using)
+            _delete(row, by=by, using=using)
         steps.append(Step("delete", name))
     return steps
 
@@ -93,7 +97,7 @@ def _brought_in_step(task: RepeatingTask, found: list[Series], *, dry_run: bool,
     row, *others = found
     for other in others:
         if not dry_run:
-            verbs.delete(other.pk, by=by, using=using)
+            _delete(other, by=by, using=using)
     if not is_biz_type_of(task, row.biz_type):
         if not dry_run:
             _move(row, task, fields, by=by, using=using)
@@ -110,6 +114,11 @@ def _brought_in_step(task: RepeatingTask, found: list[Series], *, dry_run: bool,
 def _make(task: RepeatingTask, fields: Mapping[str, Any], *, by: Actor | None, using: str) -> Series:
     biz_type = biz_type_of_task(task, using=using)
     return verbs.create(biz_type.code, tenant=task.job_tenant, declared_by=task.name, by=by, using=using, **fields)
+
+
+def _delete(row: Series, *, by: Actor | None, using: str) -> None:
+    with suppress(SeriesNotFound):  # another deploy has just deleted it
+        verbs.delete(row.pk, by=by, using=using)
 
 
 def _move(row: Series, task: RepeatingTask, fields: Mapping[str, Any], *, by: Actor | None, using: str) -> None:

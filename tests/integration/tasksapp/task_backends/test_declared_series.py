@@ -10,7 +10,9 @@ from delayhub import delayed_task
 from tasksapp import series
 from tasksapp.errors import InvalidSeries
 from tasksapp.models import BizType, Job, Series, Tenant
+from tasksapp.task_backends import declared_series
 from tasksapp.task_backends.declared_series import sync
+from tasksapp.workers.biz_type_report import is_biz_type_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -86,6 +88,24 @@ def test_a_task_that_names_another_biz_type_has_its_series_there(
     assert (row.biz_type.code, row.biz_type.tenant.code) == (moved.biz_type, moved.job_tenant or "default")
     assert (row.is_paused, row.pause_reason) == (is_paused, "holidays" if is_paused else "")
     assert list(Job.objects.values_list("series", flat=True)) == ([] if is_paused else [row.pk])
+
+
+def test_of_several_deploys_at_once_one_moves_and_deletes_what_is_elsewhere_now(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done(Declared("shop.morning", cron="0 9 * * *"), Declared("shop.often", every=3600))
+    moved = Declared("shop.morning", cron="0 9 * * *")
+    vars(moved)["biz_type"] = "report.other"
+
+    def after_another_deploy(task: Any, biz_type: BizType) -> bool:
+        monkeypatch.undo()
+        assert done(moved) == [("change", "shop.morning"), ("delete", "shop.often")]
+        return is_biz_type_of(task, biz_type)
+
+    monkeypatch.setattr(declared_series, "is_biz_type_of", after_another_deploy)
+
+    assert done(moved) == [("same", "shop.morning"), ("delete", "shop.often")]
+    assert Series.objects.get().biz_type.code == "report.other"
 
 
 def test_what_a_person_made_is_left_alone(biz_type: BizType) -> None:
