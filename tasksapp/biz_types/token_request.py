@@ -43,9 +43,7 @@ def grant_of(biz_type: BizType) -> Grant | None:
 
 def token_complaints(biz_type: BizType) -> dict[str, str]:
     """By field, what is wrong with what it asks its token server; where it asks none, fields may wait for that."""
-    found: dict[str, str] = {}
-    if message := _about_fields(biz_type.token_fields):
-        found["token_fields"] = message
+    found = fields_complaints(biz_type)
     if not biz_type.asks_for_token:
         return found
     if not biz_type.token_url:
@@ -55,6 +53,12 @@ def token_complaints(biz_type: BizType) -> dict[str, str]:
     if not biz_type.client_id or not _PRINTED.fullmatch(biz_type.client_id):
         found["client_id"] = _("Give the client's id, as the token server knows it.")
     return found
+
+
+def fields_complaints(biz_type: BizType) -> dict[str, str]:
+    """By field, what is wrong with the other fields of the request, whether or not one is made; empty for nothing."""
+    message = _about_fields(biz_type.token_fields)
+    return {"token_fields": message} if message else {}
 
 
 def _about_fields(fields: Any) -> str | None:

@@ -17,7 +17,7 @@ from tasksapp.biz_types.certificate import bundle_complaint
 from tasksapp.biz_types.follow_ups import FOLLOW_UPS, follow_up_loop
 from tasksapp.biz_types.masked_fields import pointer_complaint
 from tasksapp.biz_types.owner_webhook import owner_webhook
-from tasksapp.biz_types.token_request import origin_of, token_complaints
+from tasksapp.biz_types.token_request import fields_complaints, origin_of, token_complaints
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.host_patterns import host_patterns
@@ -51,7 +51,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 def complaints(biz_type: BizType) -> dict[str, str]:
     """By field, a sentence about what is wrong with it; empty where the biz type is valid."""
-    found = _about_target(biz_type)
+    found = _about_target(biz_type) | fields_complaints(biz_type)
     if (message := _about_headers(biz_type.headers)) is not None:
         found["headers"] = message
     if (message := _about_backoff_list(biz_type)) is not None:

@@ -75,6 +75,7 @@ def test_what_can_work_has_no_complaint(fields: dict[str, Any], settings: Any) -
         ({"headers": {"X-A": 7}}, "headers", "one line of ASCII text"),
         # few receivers take so much
         ({"headers": {"X-A": "a" * 4_090}}, "headers", "The headers may have 4096 bytes in all, these have 4097"),
+        ({"target": "pull", "token_fields": {"scope": {}}}, "token_fields", "must be a JSON object of texts"),
         # lists that are none, or have something else in them
         ({"backoff": "list", "backoff_list": []}, "backoff_list", "Give at least one wait"),
         ({"backoff_list": "10"}, "backoff_list", "must be a list of seconds"),
