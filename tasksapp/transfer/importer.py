@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from django.db import IntegrityError, models, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from tasksapp.access.actors import Actor
@@ -194,13 +195,14 @@ class Importer:
         # It comes back from the site that it had moved to, where it may have been changed, renamed or rotated.
         stale = keys.filter(tenant=self._tenant, name=given.name).exclude(moved_to="")
         (stale if same is None else stale.exclude(pk=same.pk)).delete()
+        others = keys.filter(Q(prefix=given.prefix) | Q(tenant=self._tenant, name=given.name))
+        if (others if same is None else others.exclude(pk=same.pk)).exists():
+            self.done.refuse(f"API key {given.name!r}: there is another one of that name, or with that prefix")
+            return
         if same is not None:
             columns = {column.attname: getattr(given, column.attname) for column in KINDS["api_key"].columns}
             keys.filter(pk=same.pk).update(**columns, moved_to=MOVING if self._paused else "")
             self.done.there["api_key"] += 1
-            return
-        if keys.filter(prefix=given.prefix).exists() or keys.filter(tenant=self._tenant, name=given.name).exists():
-            self.done.refuse(f"API key {given.name!r}: there is another one of that name, or with that prefix")
             return
         given.tenant, given.moved_to = self._tenant, MOVING if self._paused else ""
         given.save(using=self._using, force_insert=True)

@@ -152,6 +152,17 @@ def test_the_same_export_is_taken_in_once(acme: Tenant, make_biz_type: MakeBizTy
     assert Job.objects.get().last_error == "it has gone on since"
 
 
+def test_a_key_that_comes_back_by_a_name_that_another_has_by_now_is_named(acme: Tenant) -> None:
+    row = issue_key("shop", tenant=acme).row
+    text = edited(exported(acme), lambda row: row.update(name="till") if row["kind"] == "api_key" else None)
+    ApiKey.objects.filter(pk=row.pk).update(moved_to="https://there.example")
+    issue_key("till", tenant=acme)
+
+    done = take_in(text)
+
+    assert done.named == ["API key 'till': there is another one of that name, or with that prefix"]
+
+
 def test_a_job_that_ran_is_tried_again_but_not_where_once_is_the_most(
     acme: Tenant, make_biz_type: MakeBizType, another_site: Callable[[], None]
 ) -> None:
