@@ -26,6 +26,7 @@ from tasksapp.admin.jobs.page import live_biz_types
 from tasksapp.errors import InvalidJob, JobError
 from tasksapp.jobs.resolving import Resolution
 from tasksapp.models import Job
+from tasksapp.models.encrypted_text import SecretUnreadable
 
 
 class ResolvePages(OwnPages):
@@ -108,7 +109,7 @@ class ResolvePages(OwnPages):
             return self.to("change", job_id)
         try:
             made = make(actor_of(request))
-        except JobError as error:
+        except (JobError, SecretUnreadable) as error:
             messages.error(request, _("Nothing was changed: %(why)s") % {"why": error})
             return self.to("change", job_id)
         messages.success(request, done)

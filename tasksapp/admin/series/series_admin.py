@@ -33,6 +33,7 @@ from tasksapp.admin.series.form import PREVIEW, BackfillForm, SeriesForm
 from tasksapp.admin.series.rows import coming_rows, next_of, past_rows, state_of, words
 from tasksapp.errors import InvalidJob, NameTaken, QuotaUsedUp, StaleSeries
 from tasksapp.models import Series
+from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.operations import Starter
 from tasksapp.series import verbs
 
@@ -211,8 +212,8 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
         """Leads to the page of the series, and says what was done, or why that is refused."""
         try:
             verb()
-        except InvalidJob as error:
-            self.message_user(request, error.message, messages.ERROR)
+        except (InvalidJob, SecretUnreadable) as error:
+            self.message_user(request, str(error), messages.ERROR)
         except QuotaUsedUp as error:
             self.message_user(request, refusal_words(error), messages.ERROR)
         else:

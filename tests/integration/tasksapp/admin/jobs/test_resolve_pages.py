@@ -133,6 +133,20 @@ def test_a_job_that_has_succeeded_runs_again_as_a_new_one(person: Client, viewer
     assert url("run_again", done) in person.get(url("change", done)).content.decode()
 
 
+def test_one_that_no_key_opens_does_not_run_again_and_that_is_said(
+    person: Client, biz_type: BizType, settings: Any
+) -> None:
+    BizType.objects.update(encrypted=True)
+    job = create("order.close", body={"card": 1}).job
+    Job.objects.update(status=Status.SUCCEEDED)
+    settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": [Fernet.generate_key().decode()]}
+
+    shown = person.post(url("run_again", job), follow=True).content.decode()
+
+    assert "Nothing was changed: no key of DELAYHUB" in shown
+    assert Job.objects.count() == 1
+
+
 def test_who_may_not_cancel_jobs_resolves_none(viewer: Client, biz_type: BizType) -> None:
     job, nameless = store_job(biz_type, biz_id="order-7"), store_job(biz_type)
 

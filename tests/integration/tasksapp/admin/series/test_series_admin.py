@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
@@ -193,6 +194,19 @@ def test_what_is_refused_while_its_tenant_moves_is_said(person: Client, morning:
 
     assert "is being moved to another site" in text_of(answer)
     assert not Series.objects.get().is_paused
+    assert Job.objects.count() == 1
+
+
+def test_one_that_no_key_opens_is_not_triggered_and_that_is_said(
+    person: Client, morning: Series, settings: Any
+) -> None:
+    BizType.objects.update(encrypted=True)
+    api.change(morning.pk, body={"card": 1})
+    settings.DELAYHUB = {**settings.DELAYHUB, "ENCRYPTION_KEYS": [Fernet.generate_key().decode()]}
+
+    answer = person.post(f"{LIST}{morning.pk}/trigger/", follow=True)
+
+    assert "ENCRYPTION_KEYS" in text_of(answer)
     assert Job.objects.count() == 1
 
 
