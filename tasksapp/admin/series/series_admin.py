@@ -31,7 +31,7 @@ from tasksapp.admin.frame.possible_rows import PossibleRows
 from tasksapp.admin.frame.requests import actor_of, row_number
 from tasksapp.admin.series.form import PREVIEW, BackfillForm, SeriesForm
 from tasksapp.admin.series.rows import coming_rows, next_of, past_rows, state_of, words
-from tasksapp.errors import InvalidJob, NameTaken, QuotaUsedUp, StaleSeries
+from tasksapp.errors import InvalidJob, NameTaken, QuotaUsedUp, SeriesNotFound, StaleSeries
 from tasksapp.models import Series
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.operations import Starter
@@ -212,7 +212,7 @@ class SeriesAdmin(AuditHistory, OwnPages, PossibleRows):
         """Leads to the page of the series, and says what was done, or why that is refused."""
         try:
             verb()
-        except (InvalidJob, SecretUnreadable) as error:
+        except (InvalidJob, SeriesNotFound, SecretUnreadable) as error:
             self.message_user(request, str(error), messages.ERROR)
         except QuotaUsedUp as error:
             self.message_user(request, refusal_words(error), messages.ERROR)

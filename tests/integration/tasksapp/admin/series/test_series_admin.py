@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from tasksapp import series as api
+from tasksapp.admin.series.series_admin import SeriesAdmin
 from tasksapp.delivery.own_request import read_own_request
 from tasksapp.models import AuditEntry, BizType, Job, Operation, Series, Status, Tenant, TenantCount
 from tasksapp.models.api_key import MOVING
@@ -208,6 +209,18 @@ def test_one_that_no_key_opens_is_not_triggered_and_that_is_said(
 
     assert "ENCRYPTION_KEYS" in text_of(answer)
     assert Job.objects.count() == 1
+
+
+def test_one_that_somebody_deletes_meanwhile_is_gone(
+    person: Client, morning: Series, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def just_deleted(*_: Any) -> Series:
+        api.delete(morning.pk)
+        return morning
+
+    monkeypatch.setattr(SeriesAdmin, "_allowed", just_deleted)
+
+    assert person.post(f"{LIST}{morning.pk}/resume/", follow=True).status_code == 404
 
 
 def test_each_right_opens_what_it_is_for(morning: Series) -> None:
