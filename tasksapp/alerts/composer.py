@@ -61,17 +61,25 @@ class Composed:
         )
 
 
-def compose(events: Iterable[Event], biz_types: Mapping[int, BizType], *, now: datetime) -> list[Composed]:
+def compose(
+    events: Iterable[Event],
+    biz_types: Mapping[int, BizType],
+    *,
+    told: Mapping[int, Sequence[Recipient]] | None = None,
+    now: datetime,
+) -> list[Composed]:
     """A message for each recipient of the events.
 
     Args:
         events: what is to be said.
         biz_types: by id, those of the events.
+        told: by the id of its alert, who hears an event beside the owner of now.
         now: the present.
     """
     by_recipient: dict[Recipient, list[Event]] = defaultdict(list)
     for event in events:
-        for recipient in owner_of(biz_types.get(event.alert.biz_type_id)):
+        others = (told or {}).get(event.alert.pk, ())
+        for recipient in dict.fromkeys([*owner_of(biz_types.get(event.alert.biz_type_id)), *others]):
             by_recipient[recipient].append(event)
     with in_messages_language():
         return [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.db import router
 from django.db.models import F, Q
 from django.utils import timezone
 
-from tasksapp.alerts.book import What
+from tasksapp.alerts.book import Event, What
 from tasksapp.alerts.composer import Channel, Composed, Recipient, compose_test
 from tasksapp.alerts.sending import send
 from tasksapp.biz_types.owner_webhook import PostFormat, owner_webhook
@@ -41,6 +42,16 @@ def put(messages: Iterable[Composed], *, now: datetime, using: str) -> int:
         row.alerts.set(alert for alert in composed.alerts if alert.pk)
         count += 1
     return count
+
+
+def told_of_their_begin(events: Iterable[Event], *, using: str) -> dict[int, list[Recipient]]:
+    """By its id, who was told of each alert that is over: its owner may be another one by now."""
+    over = [event.alert.pk for event in events if event.what is What.OVER]
+    rows = AlertMessage.objects.using(using).filter(alerts__in=over, given_up_at=None).order_by("id")
+    found: dict[int, list[Recipient]] = defaultdict(list)
+    for alert_id, channel, address in rows.values_list("alerts", "channel", "address") if over else ():
+        found[alert_id].append(Recipient(Channel(channel), address))
+    return found
 
 
 def send_due(*, using: str, now: datetime | None = None) -> int:
@@ -131,18 +142,25 @@ def _still_so(row: AlertMessage, *, using: str) -> dict[str, Any]:
 
 def _sent(composed: Composed, *, using: str) -> str:
     """Why the message was not sent; '' where it was."""
+    is_post = composed.recipient.channel == Channel.WEBHOOK
+    about = {alert["biz_type_id"] for alert in composed.payload["data"].get("alerts", ()) if is_post}
     try:
-        return send(composed, secrets=secrets_for(composed.recipient.address, using=using))
+        return send(composed, secrets=secrets_for(composed.recipient.address, about=about, using=using))
     except SecretUnreadable as error:
         return str(error)
 
 
-def secrets_for(address: str, *, using: str) -> Sequence[str]:
-    """What posts to that address are signed with: the site's secret, and those of the biz types that name it."""
-    known = options()
+def secrets_for(address: str, *, about: Collection[int | None] = (), using: str) -> Sequence[str]:
+    """What posts to that address are signed with: the site's secret, and those of the biz types that name it.
+
+    One that nothing names any more hears of the biz types that the post is about: theirs, and the site's.
+    """
+    known, rows = options(), BizType.objects.using(using).order_by("id")
     found = [known.owner_secret] if known.owner_secret and address == known.owner_url else []
-    for biz_type in BizType.objects.using(using).filter(owner_url=address).exclude(owner_url="").order_by("id"):
+    naming = list(rows.filter(owner_url=address).exclude(owner_url=""))
+    if not naming and address != known.owner_url:
+        naming = list(rows.filter(pk__in=[number for number in about if number]))
+        found = [known.owner_secret] if known.owner_secret else []
+    for biz_type in naming:
         found += target_of(biz_type, now=timezone.now()).secrets
-    if not found and known.owner_secret:
-        found = [known.owner_secret]
     return list(dict.fromkeys(found))

@@ -129,7 +129,8 @@ class Watch:
     def _put(self, events: Sequence[Event], *, now: datetime) -> int:
         biz_types = BizType.objects.using(self.using).select_related("tenant")
         known = biz_types.in_bulk({event.alert.biz_type_id for event in events})
-        return outbox.put(compose(events, known, now=now), now=now, using=self.using)
+        told = outbox.told_of_their_begin(events, using=self.using)
+        return outbox.put(compose(events, known, told=told, now=now), now=now, using=self.using)
 
     def _judge(self, work: AlertWork, *, now: datetime) -> Judgement:
         if not work.revisions:

@@ -183,3 +183,17 @@ def test_a_test_message_says_who_sent_it(sink: MailSink, biz_type: BizType) -> N
     assert outbox.send_test(recipient, biz_type=biz_type, by="ada") == ""
 
     assert "This is a test by ada: alerts about order.close come to this address." in sink.mails[0].get_content()
+
+
+@pytest.mark.usefixtures("owner", "sink")
+def test_a_post_to_who_was_the_owner_of_a_biz_type_is_signed_by_it_still(receiver: Receiver, biz_type: BizType) -> None:
+    biz_type.owner_url = f"http://127.0.0.1:{receiver.port}/team"
+    biz_type.signing_secret = OWN_SECRET
+    biz_type.save()
+    store(biz_type)
+    BizType.objects.update(owner_url="")
+
+    outbox.send_due(using="default")
+
+    (post,) = receiver.received
+    assert Webhook(OWN_SECRET).verify(post.body, post.headers)

@@ -105,6 +105,22 @@ def test_an_open_breaker_is_told_at_once(
 
 
 @pytest.mark.usefixtures("delivers")
+def test_who_was_told_of_the_beginning_is_told_of_the_end_beside_another_owner(
+    watch: Watch, clock: StandingClock, biz_type: BizType, lane: TimerLane
+) -> None:
+    at, breaker = due_ms(timezone.now() + timedelta(seconds=30)), lane.keys.queue(biz_type.code).breaker
+    lane.client.set(breaker, f"open:{at}:shop.example")
+    assert told(watch, clock, seconds=0) == [f"began: breaker_open {biz_type.pk}"]
+
+    BizType.objects.update(owner_mail="ann@team.example")
+    lane.client.delete(breaker)
+
+    assert told(watch, clock) == [f"over: breaker_open {biz_type.pk}"]
+    ends = [message.address for message in AlertMessage.objects.all() if "Over: " in message.subject]
+    assert sorted(ends) == ["ann@team.example", "owner@shop.example"]
+
+
+@pytest.mark.usefixtures("delivers")
 def test_a_thousand_deaths_are_one_message(watch: Watch, clock: StandingClock, biz_type: BizType) -> None:
     count(biz_type, dead=1_000)
     for kind, number in (("timeout", 900), ("http.503", 100)):
