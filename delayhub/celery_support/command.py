@@ -248,17 +248,13 @@ def find(control: Control, queue: str | None, task_id: str) -> list[Row]:
 @click.option("--all", "all_", is_flag=True, help="Without ids: all that are dead now.")
 @click.argument("ids", nargs=-1)
 def redrive(control: Control, queue: str | None, limit: int, all_: bool, ids: Sequence[str]) -> Row:
-    """Put dead tasks back in line: those named, or the oldest."""
+    """Put dead tasks back in line: those named, or the oldest; one whose unique key another task has stays dead."""
     if not all_:
         return {"redriven": control.redrive(queue, list(ids) or None, limit=limit)}
     if ids:
         raise click.UsageError("give either ids or --all")
-    dead = sum(counts.dead for counts in control.counts(queue).values())
-    redriven = 0
-    # No more than were dead at the start: one that dies again at once is not brought back for ever.
-    while redriven < dead and (more := control.redrive(queue, limit=1000)):
-        redriven += more
-    return {"redriven": redriven}
+    redriven, left = control.redrive_all(queue)
+    return {"redriven": redriven, "left": left}
 
 
 @verb()

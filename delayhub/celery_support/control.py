@@ -20,6 +20,7 @@ from delayhub.celery_support.held_keys import HeldKey, held_keys
 from delayhub.celery_support.job_store import JobFindings, find_job_store
 from delayhub.celery_support.kombu_workers import ANSWER_SECONDS, kombu_connection, kombu_workers
 from delayhub.celery_support.periodic import Periodic, forget_entry, periodic_entries
+from delayhub.celery_support.queue_verbs import Outcome, redrive_all
 from delayhub.celery_support.queued_task import QueuedTask, messages_of, stretch
 from delayhub.celery_support.revocation import listed, revoke_waiting, stamped_ids, wanted_stamps
 from delayhub.celery_support.task_limits import TaskLimit, set_at_once_for_all, set_for_all, task_limits
@@ -203,6 +204,12 @@ class Control(CeleryControl):
         """How many dead tasks are back in line: those named, or the ``limit`` oldest of each queue."""
         with self._channel() as channel:
             return sum(channel.queue(name).redrive(ids, limit=limit) for name in self._queues(channel, queue))
+
+    def redrive_all(self, queue: str | None = None) -> Outcome:
+        """How many of the tasks that are dead now are back in line, and how many stay: another has their unique key."""
+        with self._channel() as channel:
+            found = [redrive_all(channel.queue(name)) for name in self._queues(channel, queue)]
+        return Outcome(sum(each.done for each in found), sum(each.left for each in found))
 
     def counts(self, queue: str | None = None) -> dict[str, Counts]:
         """How many tasks of each queue wait, are ready, are held by workers, are dead; of a timer lane, its timers."""

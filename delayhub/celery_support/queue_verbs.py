@@ -16,6 +16,8 @@ from delayhub.transport.envelope import Unreadable, from_payload
 
 #: Ids that one step of a verb takes.
 STEP_IDS = 200
+#: Messages that are listed at once.
+MOST_LISTED = 1000
 #: Messages that one call over a whole place takes at most, and for how long it goes on.
 MOST_MESSAGES, MOST_SECONDS = 10_000, 2.0
 
@@ -38,6 +40,16 @@ def reschedule(queue: DelayQueue, ids: Sequence[str], *, due_ms: int) -> int:
 def redrive(queue: DelayQueue, ids: Sequence[str]) -> int:
     """How many dead messages are ready again, without their strikes."""
     return queue.redrive(ids) if ids else 0
+
+
+def redrive_all(queue: DelayQueue) -> Outcome:
+    """The same for all that are dead now; those that stay, since another message has their unique key, are left."""
+    dead, seen, left = queue.count().dead, 0, 0
+    # No more than were dead at the start: one that dies again at once is not brought back for ever.
+    while seen < dead and (page := queue.list(Place.DEAD, offset=left, limit=min(MOST_LISTED, dead - seen))):
+        done = redrive(queue, [listed.id for listed in page])
+        seen, left = seen + len(page), left + len(page) - done
+    return Outcome(seen - left, left)
 
 
 def transfer(queue: DelayQueue, ids: Sequence[str], *, to: DelayQueue) -> int:
@@ -82,19 +94,21 @@ def over_place(
     if but_at_ms is not None and place is Place.WAITING:
         for part in queue.parts:
             total -= int(part.client.zcount(part.keys.waiting, but_at_ms * 16, but_at_ms * 16 + 15))
-    # Read before anything is changed, since what is done changes who comes next.
-    ids = list(islice(_ids(queue, place, but_at_ms=but_at_ms), min(MOST_MESSAGES, total)))
     done = seen = 0
-    for start in range(0, len(ids), STEP_IDS):
-        if clock.monotonic() > end:
+    ids: list[str] = []
+    while done < MOST_MESSAGES and seen < total:
+        # Read before anything is changed, since what is done changes who comes next; behind those that stayed.
+        found = _ids(queue, place, offset=max(0, seen - done), but_at_ms=but_at_ms)
+        ids = ids or list(islice(found, min(MOST_MESSAGES, total - seen)))
+        if not ids or clock.monotonic() > end:
             break
-        step = ids[start : start + STEP_IDS]
+        step = ids[: min(STEP_IDS, MOST_MESSAGES - done)]
+        del ids[: len(step)]
         done, seen = done + deed(step), seen + len(step)
     return Outcome(done, max(0, total - done))  # copies of a task are revoked with it, wherever they are
 
 
-def _ids(queue: DelayQueue, place: Place, *, but_at_ms: int | None) -> Iterator[str]:
-    offset = 0
-    while page := queue.list(place, offset=offset, limit=1000):
+def _ids(queue: DelayQueue, place: Place, *, offset: int, but_at_ms: int | None) -> Iterator[str]:
+    while page := queue.list(place, offset=offset, limit=MOST_LISTED):
         yield from (listed.id for listed in page if listed.at_ms != but_at_ms)
         offset += len(page)

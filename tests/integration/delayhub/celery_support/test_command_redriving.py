@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import pytest
 from click.testing import Result
 
-from delayhub.celery_support.control import Control
+from delayhub.celery_support import queue_verbs
 from delayhub.engine import Counts, DelayQueue, Entry
+from delayhub.engine.unique import UniqueKey, offer
 
 DEAD = 1_100  # more than one call of the engine redrives
+YEAR_2096_MS = 4_000_000_000_000
 
 
 def bury_all(queue: DelayQueue) -> None:
@@ -25,22 +26,34 @@ def test_all_that_is_dead_is_redriven(run: Callable[..., Result], queue: DelayQu
     queue.schedule([Entry(f"t{number}", payload=b"?") for number in range(DEAD)])
     bury_all(queue)
 
-    assert json.loads(run("redrive", "--all", "--json").output) == {"redriven": DEAD}
+    assert json.loads(run("redrive", "--all", "--json").output) == {"redriven": DEAD, "left": 0}
     assert queue.count() == Counts(0, DEAD, 0, 0)
+
+
+def test_what_cannot_come_back_is_passed_over_and_counted(run: Callable[..., Result], queue: DelayQueue) -> None:
+    for name in ("old", "new"):  # more than one page of dead ones whose keys live ones have by now
+        for number in range(DEAD):
+            offer(queue, Entry(f"{name}{number}", 0 if name == "old" else YEAR_2096_MS), UniqueKey(key=f"{number}"))
+        bury_all(queue)
+        queue.schedule([Entry(f"after {name}", payload=b"?")])
+    bury_all(queue)
+
+    assert json.loads(run("redrive", "--all", "--json").output) == {"redriven": 2, "left": DEAD}
+    assert queue.count() == Counts(DEAD, 2, 0, DEAD)
 
 
 def test_what_dies_again_at_once_is_not_redriven_for_ever(
     run: Callable[..., Result], queue: DelayQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def and_bury(control: Control, *given: Any, **options: Any) -> int:
-        found = redrive(control, *given, **options)
+    def and_bury(queue: DelayQueue, ids: Sequence[str]) -> int:
+        found = redrive(queue, ids)
         bury_all(queue)
         return found
 
     queue.schedule([Entry(f"t{number}", payload=b"?") for number in range(DEAD)])
     bury_all(queue)
-    redrive = Control.redrive
-    monkeypatch.setattr(Control, "redrive", and_bury)
+    redrive = queue_verbs.redrive
+    monkeypatch.setattr(queue_verbs, "redrive", and_bury)
 
     assert run("redrive", "--all").exit_code == 0
     assert queue.count() == Counts(0, 0, 0, DEAD)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import redis
 from celery import Celery
 
+from delayhub.celery_support import queue_verbs
 from delayhub.celery_support.queue_verbs import addressed, over_place, redrive, reschedule, transfer
 from delayhub.engine import Counts, DelayQueue, Entry, Place
 from tests.redis_time import redis_now_ms
@@ -98,6 +100,19 @@ def test_when_the_time_is_over_it_says_how_many_are_left(queue: DelayQueue) -> N
 
     assert 0 < done < 950
     assert done + left == 950
+
+
+def test_those_that_cannot_be_done_do_not_stand_before_the_others(
+    queue: DelayQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_verbs, "MOST_MESSAGES", 10)
+    queue.schedule([Entry(f"{number:02}", payload=b"1") for number in range(45)])
+    bury_all(queue)
+    dead = [listed.id for listed in queue.list(Place.DEAD)]
+
+    outcome = over_place(queue, Place.DEAD, lambda ids: redrive(queue, [each for each in ids if each not in dead[:35]]))
+
+    assert outcome == (10, 35)
 
 
 def test_a_whole_queue_is_moved_to_a_time_in_several_calls_and_none_is_moved_twice(
