@@ -14,6 +14,7 @@ from django.conf import settings
 from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.middleware import locale
 from django.urls import NoReverseMatch, get_script_prefix, reverse
@@ -44,6 +45,7 @@ class _ForBrowsers:
 
     @cached_property
     def _api(self) -> tuple[str, ...]:
+        _refuse_unknown_path()
         return api_prefixes()
 
 
@@ -81,6 +83,17 @@ class AuthenticationMiddleware(_ForPeople, auth.AuthenticationMiddleware):
 
 class MessageMiddleware(_ForBrowsers, messages.MessageMiddleware):
     """Messages from one page to the next."""
+
+
+def _refuse_unknown_path() -> None:
+    """Raises ImproperlyConfigured where the web server has the site below a path, and SITE_URL does not say so.
+
+    Then pages would be without their styles, and links that are sent without that path.
+    """
+    if settings.FORCE_SCRIPT_NAME is None and (path := get_script_prefix()) != "/":
+        raise ImproperlyConfigured(
+            f"the web server has this site below {path}: let DELAYHUB_SITE_URL end with that path"
+        )
 
 
 def api_prefixes() -> tuple[str, ...]:

@@ -6,8 +6,10 @@ usual port. docs/reference/settings.md lists them.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
@@ -20,6 +22,8 @@ from delayhub.project.mail_server import mail_server
 env = Environment()
 
 DATA_DIR = Path(env.text("DATA_DIR", "var")).resolve()
+# The path that the site is below; '' for none. The proxy takes it off, and only so it is known to commands and threads.
+BELOW = site.path.rstrip("/") if (site := urlsplit(env.text("SITE_URL"))).netloc else ""
 
 # ---------------------------------------------------------------- safety
 
@@ -31,7 +35,7 @@ CSRF_TRUSTED_ORIGINS = env.names("CSRF_TRUSTED_ORIGINS")
 
 HTTPS = env.flag("HTTPS")
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$", r"^metrics$"]
+SECURE_REDIRECT_EXEMPT = [rf"^(?:{re.escape(BELOW[1:])}/)?{name}$" for name in ("livez", "readyz", "metrics")]
 SECURE_HSTS_SECONDS = env.number("HSTS_SECONDS", 31_536_000) if HTTPS else 0
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
@@ -78,6 +82,9 @@ MIDDLEWARE = [
 ]
 
 ROOT_URLCONF = "delayhub.project.urls"
+FORCE_SCRIPT_NAME = BELOW or None
+# Another site of that host has one, too.
+SESSION_COOKIE_NAME = re.sub(r"[^A-Za-z0-9]", "_", f"sessionid{BELOW}")
 WSGI_APPLICATION = "delayhub.project.wsgi.application"
 APPEND_SLASH = True
 
@@ -154,7 +161,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # ---------------------------------------------------------------- static files
 
-STATIC_URL = "static/"
+STATIC_URL = f"{BELOW}/static/"
 # Static files are served straight from the packages, so collectstatic is needed only by those who set STATIC_ROOT.
 WHITENOISE_USE_FINDERS = True
 if env.text("STATIC_ROOT"):

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.test.utils import override_script_prefix
 from django.urls import include, path
 
 from delayhub.project import urls as project_urls
-from delayhub.project.browser_middleware import api_prefixes
+from delayhub.project.browser_middleware import SessionMiddleware, api_prefixes
 
 pytestmark = pytest.mark.django_db
 
@@ -99,6 +100,16 @@ def test_the_api_is_where_the_url_conf_has_it(settings: Any, urls: Any, script: 
 
     with override_script_prefix(script):
         assert api_prefixes() == prefixes
+
+
+def test_a_path_that_only_the_web_server_names_is_refused_with_what_to_do(settings: Any) -> None:
+    passed = SessionMiddleware(lambda _: HttpResponse())
+
+    with override_script_prefix("/hub/"):
+        with pytest.raises(ImproperlyConfigured, match="below /hub/: let DELAYHUB_SITE_URL end with that path"):
+            passed(RequestFactory().get("/readyz"))
+        settings.FORCE_SCRIPT_NAME = "/hub"
+        assert passed(RequestFactory().get("/readyz")).status_code == 200
 
 
 def test_an_api_below_another_prefix_has_no_session_either(settings: Any) -> None:

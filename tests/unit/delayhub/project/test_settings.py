@@ -71,6 +71,22 @@ def test_https_is_one_switch(tmp_path: Path) -> None:
     assert (off.SECURE_HSTS_SECONDS, on.SECURE_HSTS_SECONDS) == (0, 60)
 
 
+@pytest.mark.parametrize(
+    ("site_url", "path"),
+    [
+        ("https://shop.example/hub/", "/hub"),
+        ("https://shop.example", ""),
+        ("https://shop.example/", ""),
+        ("shop.example/hub", ""),  # no address: where a path begins in it is not known
+    ],
+)
+def test_the_site_is_below_the_path_of_its_address(tmp_path: Path, site_url: str, path: str) -> None:
+    found = settings_with(tmp_path, SITE_URL=site_url)
+
+    assert (found.FORCE_SCRIPT_NAME or "", found.STATIC_URL) == (path, f"{path}/static/")
+    assert f"sessionid{path}".replace("/", "_") == found.SESSION_COOKIE_NAME
+
+
 def test_a_proxy_is_trusted_only_where_that_is_said(tmp_path: Path) -> None:
     careful, trusting = settings_with(tmp_path), settings_with(tmp_path, TRUST_PROXY="yes")
 
