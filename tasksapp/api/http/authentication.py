@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication, CSRFCheck
@@ -72,7 +73,9 @@ def _elsewhere(moved_to: str, request: HttpRequest | Request) -> Refused:
     if moved_to == MOVING:
         detail = "Your jobs are being moved to another site. Send the request again after the time in Retry-After."
         return Refused.of("moving", detail, again_seconds=2)
-    address = moved_to.rstrip("/") + request.get_full_path()
+    # A path that this site is below is that of the other one too, unless its address has one of its own.
+    path = request.get_full_path_info() if urlsplit(moved_to).path.strip("/") else request.get_full_path()
+    address = moved_to.rstrip("/") + path
     detail = f"Your jobs have been moved to another site: send the request to {address}."
     return Refused.of("moved", detail, headers={"Location": address})
 

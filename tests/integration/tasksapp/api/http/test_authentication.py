@@ -72,3 +72,14 @@ def test_behind_a_proxy_the_address_is_the_one_that_the_proxy_saw(client: Client
 
     assert client.get("/api/v1/jobs", headers=headers).status_code == 429
     assert client.get("/api/v1/jobs", headers={**headers, "x-forwarded-for": "192.0.2.2"}).status_code == 401
+
+
+@pytest.mark.parametrize("there", ["https://c2.example/hub/", "https://c2.example"])
+def test_who_was_moved_below_a_path_is_sent_there_by_an_address_that_has_it_once(
+    client: Client, key: str, there: str
+) -> None:
+    ApiKey.objects.update(moved_to=there)
+
+    answer = client.get("/api/v1/jobs?limit=1", headers={"Authorization": f"Bearer {key}"}, SCRIPT_NAME="/hub")
+
+    assert (answer.status_code, answer["Location"]) == (308, "https://c2.example/hub/api/v1/jobs?limit=1")
