@@ -120,9 +120,9 @@ def _described(tool: Tool) -> types.Tool:
 def _request_key(context: ServerRequestContext[Any], given: dict[str, Any], caller: Caller, session: str) -> str:
     """What stands for a call that is sent twice.
 
-    Where sessions are not kept apart, several have the same numbers: the API key, the call and the hour count too.
+    Where sessions are not kept apart, several have the same numbers: the API key, the call and the hour count too. A
+    number may be any text, of any length.
     """
-    if not session:
-        asked = json.dumps([caller.name, given], sort_keys=True)
-        session = hashlib.sha256(f"{SystemClock().now_ms() // SAME_CALL_MS} {asked}".encode()).hexdigest()[:32]
-    return f"mcp-{session}-{context.request_id}"
+    parts = [session] if session else [SystemClock().now_ms() // SAME_CALL_MS, caller.name, given]
+    asked = json.dumps([context.request_id, *parts], sort_keys=True)
+    return f"mcp-{hashlib.sha256(asked.encode()).hexdigest()[:32]}"

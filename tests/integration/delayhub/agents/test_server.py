@@ -301,13 +301,16 @@ def test_the_same_request_twice_makes_one_job(served: int, api: SiteClient) -> N
             network.post("/mcp", json=call, headers={"Authorization": f"Bearer {key}"}).json()
             for key in (KEY, KEY, other)
         ]
+        answers += [
+            network.post("/mcp", json={**call, "id": "x" * 300}, headers={"Authorization": f"Bearer {KEY}"}).json()
+        ]
         headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
         no_json = network.post("/mcp", content=json.dumps(call).replace("3600", "NaN"), headers=headers).json()
 
     assert no_json["result"]["isError"]
     assert "cannot be sent as JSON" in no_json["result"]["content"][0]["text"]
     made = [answer["result"]["structuredContent"] for answer in answers]
-    assert [each["created"] for each in made] == [True, False, True]
+    assert [each["created"] for each in made] == [True, False, True, True]
     assert made[0]["id"] == made[1]["id"]
     assert {job.id for job in api.jobs.list(biz_id="mcp-twice")} == {each["id"] for each in made}
 
