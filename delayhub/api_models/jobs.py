@@ -194,6 +194,7 @@ class BulkProblem:
     status: int
     detail: str
     errors: Sequence[FieldError]
+    retry_after: Annotated[int | None, "Seconds to wait before the job is sent again."] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4993,6 +4993,8 @@ export interface components {
             detail: string;
             /** @description As in the header `X-Request-Id`; the site's log has it, too. */
             request_id?: string;
+            /** @description In a bulk: seconds to wait, as in the header `Retry-After`. */
+            retry_after?: number;
             errors: {
                 /** @description Null: the whole request. */
                 field: string | null;

@@ -32,6 +32,10 @@ PROBLEM = {
         "code": {"type": "string", "description": "The kind of problem, for machines; `type` ends with it."},
         "detail": {"type": "string"},
         "request_id": {"type": "string", "description": "As in the header `X-Request-Id`; the site's log has it, too."},
+        "retry_after": {
+            "type": "integer",
+            "description": "In a bulk: seconds to wait, as in the header `Retry-After`.",
+        },
         "errors": {
             "type": "array",
             "minItems": 1,

@@ -90,12 +90,21 @@ class Problem:
         """The document as it may look, for the description of the API: without the id of the present request."""
         return {name: value for name, value in self.as_json().items() if name != "request_id"}
 
+    def as_result(self) -> dict[str, Any]:
+        """The document among the results of a bulk, which have no headers of their own."""
+        seconds = self._retry_after
+        return self.as_json() if seconds is None else {**self.as_json(), "retry_after": seconds}
+
     def response(self) -> HttpResponse:
         """The document as an HTTP response."""
         headers = dict(self.headers)
-        if self.again_seconds is not None:
-            headers["Retry-After"] = str(max(1, math.ceil(self.again_seconds)))
+        if self._retry_after is not None:
+            headers["Retry-After"] = str(self._retry_after)
         return HttpResponse(json.dumps(self.as_json()), status=self.status, content_type=MEDIA_TYPE, headers=headers)
+
+    @property
+    def _retry_after(self) -> int | None:
+        return None if self.again_seconds is None else max(1, math.ceil(self.again_seconds))
 
 
 def problem_address(code: str) -> str:

@@ -84,7 +84,7 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
             own = None if key is None else _key_of(job, number, key)
             asked.append((number, job_request(job, key=own, traceparent=traceparent)))
         except Refused as error:
-            results[number] = {"error": error.problem.as_json()}
+            results[number] = {"error": error.problem.as_result()}
     outcomes = jobs.create_many([job for _, job in asked], seen_by=request.user, by=creator_of(request))
     for (number, _), outcome in zip(asked, outcomes, strict=True):
         results[number] = _bulk_result(outcome)
@@ -130,7 +130,7 @@ def _bulk_result(outcome: jobs.Created | jobs.Rejected) -> dict[str, Any]:
     error: JobError = outcome.error
     problem = problem_of(error) or problem_of(InvalidJob(None, "invalid", str(error)))
     assert problem is not None
-    return {"error": problem.as_json()}
+    return {"error": problem.as_result()}
 
 
 HEADER = "Idempotency-Key"

@@ -149,6 +149,8 @@ def test_answers_say_what_is_left_of_the_insert_limit(ask: Ask, make_biz_type: M
     assert bulk["RateLimit"].startswith('"order.close";r=0;t=')
     assert refused["RateLimit"] == f'"order.close";r=0;t={refused["Retry-After"]}'
     assert "RateLimit" not in free.headers
+    assert bulk.json()["results"][2]["error"]["retry_after"] in range(1, 11)
+    assert "retry_after" not in problem(refused, 429)  # it has the header
 
 
 def test_a_create_beyond_the_quota_says_which_and_when_to_come_again(ask: Ask, biz_type: BizType) -> None:
