@@ -141,6 +141,7 @@ export class Client {
       if (/^\.{0,2}$/.test(String(value ?? ""))) throw new RangeError(`${name} cannot be ${JSON.stringify(value)}`);
     }
     const { parseAs = "json" } = init;
+    const held = this.#heldBack(path, init);
     const expected = parseAs === "json" || parseAs === "stream" ? parseAs : "whole";
     const fetch = async (request: Request): Promise<Response> => {
       if (needsKey(path, init.body) && method === "POST" && !request.headers.has(IDEMPOTENCY_KEY)) {
@@ -151,11 +152,24 @@ export class Client {
       return response;
     };
     try {
-      return await this.#http[method]!(path, { ...init, baseUrl: undefined, fetch });
+      return await this.#http[method]!(path, { ...held, baseUrl: undefined, fetch });
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       throw new UnexpectedAnswer(`${method} ${path} was answered with what is no JSON`, { cause: error });
     }
+  }
+
+  /** The same, held back by the site for no longer than the client can wait: half of its timeout, at most. */
+  #heldBack(path: string, init: AnyInit): AnyInit {
+    const query = this.#withWait(init.params?.query);
+    const body = path === "/v1/claims" ? this.#withWait(init.body) : init.body;
+    return { ...init, ...(query && { params: { ...init.params, query } }), ...(body !== undefined && { body }) };
+  }
+
+  #withWait<T>(given: T): T {
+    const wait = (given as { wait?: unknown } | null | undefined)?.wait;
+    const most = Math.floor(this.#options.timeoutSeconds / 2);
+    return typeof wait === "number" && wait > most ? { ...given, wait: most } : given;
   }
 
   /** Says once for each operation that it will go. */

@@ -35,6 +35,7 @@ test("the address of a site or of an API is enough", async () => {
   const addresses = {
     "https://delay.example": "https://delay.example/api/v1/jobs/1",
     "http://127.0.0.1:8000/": "http://127.0.0.1:8000/api/v1/jobs/1",
+    "https://shop.example/hub/": "https://shop.example/hub/api/v1/jobs/1",
     "https://shop.example/timeouts/v1": "https://shop.example/timeouts/v1/jobs/1",
     "https://shop.example/timeouts/v1/": "https://shop.example/timeouts/v1/jobs/1",
     "http://[::1]:8000": "http://[::1]:8000/api/v1/jobs/1",
@@ -224,4 +225,18 @@ test("what is waited for is given up after its time, or by a signal, and errors 
 
   const gone = mocked(() => json({ detail: "no" }, { status: 404 })).client;
   await assert.rejects(gone.until(() => gone.GET("/v1/jobs/{id}", JOB), () => true), NotFound);
+});
+
+test("the site holds no answer back for longer than half of the timeout", async () => {
+  const { asked, client } = mocked(() => json({}), { timeoutSeconds: 9 });
+  for (const wait of [3, 30]) {
+    await client.POST("/v1/claims", { body: { biz_types: ["a"], wait } });
+    await client.GET("/v1/jobs/{id}", { params: { ...JOB.params, query: { wait } } });
+  }
+  await client.POST("/v1/jobs", { body: { biz_type: "a", body: { wait: 30 } } });
+
+  const [short, , long, , job] = await Promise.all(asked.map((request) => request.text()));
+  assert.deepEqual([short, long].map((body) => JSON.parse(body).wait), [3, 4]);
+  assert.deepEqual([asked[1], asked[3]].map(({ url }) => new URL(url).searchParams.get("wait")), ["3", "4"]);
+  assert.equal(JSON.parse(job).body.wait, 30);
 });
