@@ -41,7 +41,8 @@ MEANINGS = {
     QueueVerb.REDRIVE: gettext_lazy("Each is in line again at once, without its strikes."),
     QueueVerb.REVOKE: gettext_lazy(
         "None of them runs any more; code that waits for their results gets the state REVOKED. A worker that has one is"
-        " asked to leave it; one that runs already goes on."
+        " asked to leave it; one that runs already goes on. A job whose message is"
+        " revoked sends another: cancel the job instead."
     ),
 }
 #: What cannot be taken back, and what needs more words than a button has.
