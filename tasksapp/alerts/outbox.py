@@ -143,7 +143,7 @@ def _still_so(row: AlertMessage, *, using: str) -> dict[str, Any]:
 def _sent(composed: Composed, *, using: str) -> str:
     """Why the message was not sent; '' where it was."""
     is_post = composed.recipient.channel == Channel.WEBHOOK
-    about = {alert["biz_type_id"] for alert in composed.payload["data"].get("alerts", ()) if is_post}
+    about = {alert.get("biz_type_id") for alert in composed.payload["data"].get("alerts", ()) if is_post}
     try:
         return send(composed, secrets=secrets_for(composed.recipient.address, about=about, using=using))
     except SecretUnreadable as error:
