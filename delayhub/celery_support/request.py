@@ -219,12 +219,9 @@ class OurRequest(Request):
         """The next message may start; the transport waits for that where tasks have limits. A key or place is free."""
         channel = self.message.channel
         if isinstance(channel, Channel):
-            self._end_kept(channel)
+            if self._is_kept:
+                channel.book.end_started(self.message.delivery_tag)
             channel.note_free_process()
-
-    def _end_kept(self, channel: Channel) -> None:
-        if self._is_kept:
-            channel.book.end_started(self.message.delivery_tag)
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
         """Called when a time limit is over; a hard one kills the process, which then cannot complete its job."""
@@ -246,17 +243,20 @@ class OurRequest(Request):
             arguments = job_id, self.hostname or "", seconds
             threading.Thread(target=_fail_job, args=arguments, name="delayhub-time-limit", daemon=True).start()
 
-    def cancel(self, *args: Any, **options: Any) -> None:
+    def cancel(self, pool: Any, *args: Any, **options: Any) -> None:
         """Ends the task, with the connection or at a cold shutdown. Its message, which was kept, comes again."""
-        is_over = True
+        # Pools of greenlets say of a task that they have killed that it succeeded.
+        is_over, self._is_broken_off = True, bool(getattr(pool, "is_green", False))
         try:
-            super().cancel(*args, **options)
+            super().cancel(pool, *args, **options)
         except NotImplementedError:  # by a pool that cannot end a task, which goes on
             is_over = False
             raise
         finally:
             if is_over and not self.acknowledged and isinstance(self.message.channel, Channel):
                 self.reject(requeue=True)
+            if self._is_broken_off:
+                self._note_end()
 
     def reject(self, requeue: bool = False) -> None:
         """Gives the message back, or drops it."""

@@ -119,11 +119,12 @@ def test_a_connection_cut_during_a_late_acknowledged_task_does_not_run_it_twice(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("pool", ["prefork", "gevent", "eventlet"])
 def test_a_task_that_its_worker_cancels_when_the_connection_is_cut_comes_again(
-    proj: Any, worker: Callable[..., CeleryWorker], redis_server: RedisServer, redis_client: redis.Redis
+    proj: Any, worker: Callable[..., CeleryWorker], redis_server: RedisServer, redis_client: redis.Redis, pool: str
 ) -> None:
     with TcpProxy(redis_server.port) as proxy:
-        with worker("prefork", broker_port=proxy.port, ACKS_LATE="1", CANCELS="1") as running:
+        with worker(pool, broker_port=proxy.port, ACKS_LATE="1", CANCELS="1") as running:
             task = proj.run.delay(3.0)
             wait_until(lambda: ledger.task_ids(proj), otherwise="its start")
 
