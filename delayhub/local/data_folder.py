@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -80,11 +81,25 @@ class DataFolder:
     def kept(self, name: str, make: Callable[[], str]) -> str:
         """The secret in the file of that name; ``make`` gives it the first time. Only the file's owner can read it."""
         path = self.path / name
-        # Empty where the disk was full.
-        if not path.exists() or not path.stat().st_size:
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
-                file.write(make())
+        if path.exists() and not path.stat().st_size:
+            path.unlink()  # left by a disk that was full
+        if not path.exists():
+            make_secret(path, make())
         return path.read_text().strip()
+
+
+def make_secret(path: Path, secret: str) -> None:
+    """Makes a secret's file, whole or not at all; only its owner can read it. One that is there stays as it is."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            file.write(secret)
+        # Of several processes that start at once, one links its draft, which is complete; the others read that.
+        path.hardlink_to(draft)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def private_file(path: Path) -> BinaryIO:

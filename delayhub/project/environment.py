@@ -10,6 +10,8 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+from delayhub.local.data_folder import make_secret
+
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
 
@@ -79,22 +81,9 @@ def kept_secret(path: Path) -> str:
         ImproperlyConfigured: the file is empty.
     """
     if not path.exists():
-        _make_secret(path)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_secret(path, secrets.token_urlsafe(64))
     secret = path.read_text(encoding="ascii").strip()
     if not secret:
         raise ImproperlyConfigured(f"{path} is empty: delete it to have a new secret made, or set DELAYHUB_SECRET_KEY")
     return secret
-
-
-def _make_secret(path: Path) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        file.write(secrets.token_urlsafe(64))
-    try:
-        # Of several processes that start at once, one links its draft, which is complete; the others read that.
-        path.hardlink_to(draft)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import stat
 import subprocess
 import sys
@@ -55,6 +56,20 @@ def test_a_secret_that_a_full_disk_has_left_empty_is_made_again(tmp_path: Path) 
     (tmp_path / "key").touch()
 
     assert DataFolder(tmp_path).kept("key", lambda: "first") == "first"
+
+
+def test_a_secret_for_which_the_disk_has_no_room_leaves_nothing(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    room = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5, room[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            folder.kept("key", lambda: "half is written")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, room)
+
+    assert not list(tmp_path.iterdir())
+    assert folder.kept("key", lambda: "whole") == "whole"
 
 
 def test_only_its_owner_looks_into_a_folder_also_into_one_of_an_earlier_version(tmp_path: Path) -> None:
