@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -11,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from kombu.log import get_logger
 from kombu.transport import redis as kombu_redis
 from kombu.utils.json import dumps
 from redis.exceptions import LockError
@@ -23,7 +23,8 @@ from delayhub.redis_cluster import ClusterClient, client_of
 from delayhub.transport.channel import Channel
 from delayhub.transport.envelope import Unreadable, from_payload, to_kombu
 
-logger = get_logger(__name__)
+#: Not kombu's, which says nothing in a command of a project that has set up no logging.
+logger = logging.getLogger(__name__)
 
 #: Messages that are moved at a time.
 BATCH = 100

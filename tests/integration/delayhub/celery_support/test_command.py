@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import Any
@@ -273,6 +274,19 @@ def test_an_import_that_was_cut_short_stores_nothing_twice(
     assert queue.count() == Counts(0, 1, 0, 0)
     assert redis_client.llen("celery") == 0
     stock.close()
+
+
+def test_what_is_bound_to_no_queue_stays_and_is_named_also_where_no_logging_is_set_up(
+    run: Run, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis_client.hset("unacked", "1", json.dumps([{}, "gone", "gone.key"]))
+    with monkeypatch.context() as patched:
+        patched.setattr(logging.root, "handlers", [])
+
+        result = run("import-redis", "--yes", "--json")
+
+    assert document(result) == {"ready": 0, "unacked": 1, "moved": 0}
+    assert "a message stays: no queue is bound to exchange 'gone' for 'gone.key'" in result.stderr
 
 
 def test_publishing_through_kombu_does_not_count_as_left_behind(run: Run, app: Celery) -> None:
