@@ -171,12 +171,12 @@ class LeaseBook:
         """Sends acknowledgements before a task may block the process.
 
         Args:
-            leases: those of its message. What waits for other queues, whose node may be away, waits on.
+            leases: those of its message. In a cluster others, whose node may be away, are left to the keeper.
             may_share: they may wait for the next claim, for ``lease_keeper.ACK_PATIENCE`` at most.
         """
         if not may_share:
-            self.flush_quietly(lanes={lease.lane for lease in leases})
-        elif self.done:
+            self.flush_quietly(lanes={lease.lane for lease in leases} if self.spans_nodes else None)
+        if self.done:
             self.keeper.wake()
 
     def abandon(self, tag: str) -> bool:

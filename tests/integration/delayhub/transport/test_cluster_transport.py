@@ -106,7 +106,7 @@ def test_a_task_that_starts_waits_for_no_acknowledgement_to_another_node(
     cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     away, here, _ = queues_on_each_node(cluster)
-    acknowledge, asked = DelayQueue.acknowledge, list[str]()
+    acknowledge, asked, woken = DelayQueue.acknowledge, list[str](), list[bool]()
 
     def refuse(self: DelayQueue, leases: Any) -> int:
         asked.append(self.name)
@@ -123,8 +123,9 @@ def test_a_task_that_starts_waits_for_no_acknowledgement_to_another_node(
             done.ack()
 
             channel.acknowledge_early(starts.delivery_tag, is_quick=False)
+            patched.setattr(channel.book.keeper, "wake", lambda: woken.append(True))
 
-        assert asked == [here.name]
+        assert (asked, woken) == ([here.name], [True])
         channel.book.flush()
         assert [channel.count(queue.name) for queue in (away, here)] == [Counts(0, 0, 0, 0)] * 2
 

@@ -113,6 +113,21 @@ def test_an_acknowledgement_that_got_no_reply_is_sent_again(
             assert stored("q").count() == Counts(0, 0, 0, 0)
 
 
+def test_before_a_task_starts_the_acknowledgements_of_other_queues_are_sent_too(
+    connection: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connection.channel() as channel:
+        for queue in ("ended", "starts"):
+            Producer(channel).publish("x", routing_key=queue)
+        ended, starts = channel.basic_get("ended"), channel.basic_get("starts")
+        monkeypatch.setattr(channel.book, "bells", {lambda: None})  # of a consumer whose loop the task will block
+        ended.ack()
+
+        channel.acknowledge_early(starts.delivery_tag, is_quick=False)
+
+        assert [stored(queue).count() for queue in ("ended", "starts")] == [Counts(0, 0, 0, 0)] * 2
+
+
 def test_a_message_that_is_held_too_long_is_no_longer_renewed(broker: str, stored: Stored) -> None:
     with Connection(broker, transport_options={"max_hold_seconds": 0.2}) as connection, connection.channel() as channel:
         Producer(channel).publish("wedged", routing_key="q")
