@@ -353,7 +353,8 @@ class LeaseBook:
                 if not self.spans_nodes:
                     raise
                 trouble = error
-                if node is not None and not isinstance(error, NotExecuted):  # which may be said of one slot only
+                is_silent = isinstance(error, redis.ConnectionError | redis.TimeoutError)
+                if node is not None and is_silent and not isinstance(error, NotExecuted):  # of one slot only, maybe
                     away.add(node)
         if trouble is not None:
             raise trouble

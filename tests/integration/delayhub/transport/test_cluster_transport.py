@@ -73,8 +73,11 @@ def test_leases_are_renewed_although_another_node_takes_no_acknowledgements(
         assert [channel.count(queue.name) for queue in (done, held)] == [Counts(0, 0, 0, 0)] * 2
 
 
-def test_a_node_that_is_away_is_asked_once_while_leases_are_renewed(
-    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "times"), [(redis.ConnectionError("its node is away"), 1), (redis.ResponseError("WRONGTYPE is away"), 2)]
+)
+def test_a_node_that_is_away_is_asked_once_while_leases_are_renewed_and_one_that_answers_for_each_queue(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, error: redis.RedisError, times: int
 ) -> None:
     away, here, _ = queues_on_each_node(cluster)
     port = cluster.owner(f"{{{away.name}}}").port
@@ -85,7 +88,7 @@ def test_a_node_that_is_away_is_asked_once_while_leases_are_renewed(
     def refuse(self: DelayQueue, leases: Any, **options: Any) -> set[str]:
         asked.append(self.name)
         if self.name in (away.name, beside.name):
-            raise redis.ConnectionError("its node is away")
+            raise error
         return extend(self, leases, **options)
 
     with Connection(cluster.url) as connection, connection.channel() as channel:
@@ -94,12 +97,12 @@ def test_a_node_that_is_away_is_asked_once_while_leases_are_renewed(
         messages = [channel.basic_get(queue.name) for queue in queues]
         with monkeypatch.context() as patched:
             patched.setattr(DelayQueue, "extend", refuse)
-            with pytest.raises(redis.ConnectionError, match="is away"):
+            with pytest.raises(type(error), match="is away"):
                 channel.book.keep()
         for message in messages:
             message.ack()
 
-    assert asked == [away.name, here.name]
+    assert asked == [*[away.name, beside.name][:times], here.name]
 
 
 def test_a_task_that_starts_waits_for_no_acknowledgement_to_another_node(
@@ -120,10 +123,10 @@ def test_a_task_that_starts_waits_for_no_acknowledgement_to_another_node(
         with monkeypatch.context() as patched:
             patched.setattr(DelayQueue, "acknowledge", refuse)
             patched.setattr(channel.book, "bells", {lambda: None})  # a consumer, to which acknowledgements are left
+            patched.setattr(channel.book.keeper, "wake", lambda: woken.append(True))
             done.ack()
 
             channel.acknowledge_early(starts.delivery_tag, is_quick=False)
-            patched.setattr(channel.book.keeper, "wake", lambda: woken.append(True))
 
         assert (asked, woken) == ([here.name], [True])
         channel.book.flush()
