@@ -47,7 +47,12 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 from uuid import UUID
 
-from delayhub.errors import DelayHubError
+import redis
+
+from delayhub.errors import DelayHubError, OptionError
+
+#: What is raised where the timers' Redis cannot be asked: it does not answer, or the settings do not name it.
+AWAY = (redis.RedisError, OSError, OptionError)
 
 
 class JobError(DelayHubError):

@@ -22,8 +22,8 @@ from django.db import connections
 
 from delayhub.clock import SystemClock
 from delayhub.engine.keys import outage, outage_lock
-from delayhub.errors import OptionError
 from tasksapp.conf import options
+from tasksapp.errors import AWAY
 from tasksapp.timers.broker import timer_prefix
 from tasksapp.timers.lanes import watched_lane
 
@@ -87,7 +87,7 @@ class OutageRecord:
     def write(self, record: Outage) -> None:
         """Keeps the record in each place that can be written."""
         text = json.dumps(asdict(record))
-        with suppress(redis.RedisError, OSError, OptionError):
+        with suppress(*AWAY):
             _client().set(outage(timer_prefix()), text, ex=KEPT_SECONDS)
         with suppress(OSError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
@@ -100,7 +100,7 @@ class OutageRecord:
         try:
             if not _client().set(name, token, nx=True, ex=LOCK_SECONDS):
                 return False
-        except (redis.RedisError, OSError, OptionError):
+        except AWAY:
             return True
         undo.callback(_unlock, name, token)
         return True
@@ -120,7 +120,7 @@ class OutageRecord:
     def _read_redis(self) -> Outage | None:
         try:
             return _parsed(_client().get(outage(timer_prefix())))
-        except (redis.RedisError, OSError, OptionError):
+        except AWAY:
             return None
 
     def _read_file(self) -> Outage | None:
@@ -141,7 +141,7 @@ def _client() -> redis.Redis:
 
 
 def _unlock(name: str, token: str) -> None:
-    with suppress(redis.RedisError, OSError, OptionError):
+    with suppress(*AWAY):
         client = _client()
         if client.get(name) == token.encode():
             client.delete(name)

@@ -18,7 +18,6 @@ from django.db.models.functions import Now
 
 from delayhub.clock import Clock, now_by
 from delayhub.engine.keys import watcher
-from delayhub.errors import OptionError
 from tasksapp.alerts import outbox
 from tasksapp.alerts.book import AlertBook, Event, names_of
 from tasksapp.alerts.composer import compose
@@ -33,6 +32,7 @@ from tasksapp.alerts.conditions import (
 )
 from tasksapp.alerts.database_outage import DatabaseOutage
 from tasksapp.conf import options
+from tasksapp.errors import AWAY
 from tasksapp.models import AlertWatch, BizType
 from tasksapp.sql.alert_work import AlertWork
 from tasksapp.stats.delivery_health import DeliveryState, delivery_health
@@ -163,7 +163,7 @@ class Seat:
         """
         try:
             value = watched(lambda: _redis().get(watcher(timer_prefix())))
-        except (redis.RedisError, OSError, OptionError):
+        except AWAY:
             return False
         return value == b"web" or (self._is_worker and value is not None)
 
@@ -174,14 +174,14 @@ class Seat:
         """
         if not self._take():
             return False
-        with suppress(redis.RedisError, OSError, OptionError):
+        with suppress(*AWAY):
             watched(lambda: _redis().set(watcher(timer_prefix()), "worker" if self._is_worker else "web", ex=LEASE))
         return True
 
     def leave(self) -> None:
         """Frees the seat for another process. Raises what the database raises."""
         AlertWatch.objects.using(self._using).filter(pk=_ROW, holder=self._holder).update(until=Now() - 2 * PATIENCE)
-        with suppress(redis.RedisError, OSError, OptionError):
+        with suppress(*AWAY):
             watched(lambda: _redis().delete(watcher(timer_prefix())))
 
     def _take(self) -> bool:

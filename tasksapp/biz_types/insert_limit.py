@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
-import redis
-
-from tasksapp.errors import TooManyInserts
+from tasksapp.errors import AWAY, TooManyInserts
 from tasksapp.models import BizType
 from tasksapp.timers.lanes import brisk_lane
 
@@ -54,7 +52,7 @@ def allow_inserts(biz_type: BizType, *, count: int) -> AllowedInserts:
         admitted = brisk_lane(biz_type.lane).admit(
             biz_type.queue, count=count, rate_per_second=biz_type.insert_rate, burst=biz_type.insert_burst
         )
-    except (redis.RedisError, OSError) as error:
+    except AWAY as error:
         logger.warning("insert rate not counted: %s", error, extra={"action": "admit", "biz_type": biz_type.code})
         return AllowedInserts(count, None)
     more_in = (admitted.full_ms if admitted.left else admitted.wait_ms) / 1000

@@ -7,13 +7,11 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-import redis
-
 from delayhub.clock import Clock
 from delayhub.engine.entry import text
 from delayhub.engine.keys import QueueKeys
-from delayhub.errors import OptionError
 from tasksapp.delivery.access_token import AccessToken, Grant, NoToken
+from tasksapp.errors import AWAY
 from tasksapp.models.encrypted_text import SecretUnreadable, open_sealed, seal
 from tasksapp.timers.lanes import patient_lane
 
@@ -83,7 +81,7 @@ class RedisTokenShare:
             return None
         try:
             return call()
-        except (redis.RedisError, OSError, OptionError) as error:
+        except AWAY as error:
             self._silent_until = self._clock.monotonic() + SILENT_SECONDS
             logger.warning("access tokens are not shared now: %s", error, extra={"action": "token"})
             return None

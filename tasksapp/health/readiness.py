@@ -9,11 +9,10 @@ from concurrent.futures import TimeoutError as NotDone
 from threading import Lock
 from typing import NamedTuple
 
-import redis
 from django.db import DatabaseError, connections, router
 
 from delayhub.clock import SystemClock
-from delayhub.errors import OptionError
+from tasksapp.errors import AWAY
 from tasksapp.health.lock_waits import give_way_to_pooler
 from tasksapp.models import Job
 from tasksapp.sql.driver.own_thread import OwnThread
@@ -131,7 +130,7 @@ readiness = Readiness()
 def _outcome(what: str, ask: Callable[[], None]) -> str:
     try:
         ask()
-    except (DatabaseError, redis.RedisError, OSError, OptionError) as error:
+    except (DatabaseError, *AWAY) as error:
         logger.warning("the %s does not answer: %s: %s", what, type(error).__name__, error, extra={"action": "readyz"})
         return "away"
     return "ok"

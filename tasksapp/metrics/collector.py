@@ -8,13 +8,12 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-import redis
 from django.db import DatabaseError, connections, router
 from prometheus_client.registry import Collector
 
 import delayhub
 from delayhub.clock import Clock, SystemClock
-from delayhub.errors import OptionError
+from tasksapp.errors import AWAY
 from tasksapp.metrics import catalogue
 from tasksapp.metrics.catalogue import BizTypeSeries
 from tasksapp.metrics.job_numbers import job_numbers
@@ -103,7 +102,7 @@ def _read() -> Iterator[Any]:
         found = watched(lambda: [*lane_numbers(), *worker_numbers(), *queue_numbers()])
         if series is not None:
             found += watched(lambda: [*gate_numbers(series)])
-    except (redis.RedisError, OSError, OptionError) as error:
+    except AWAY as error:
         logger.warning("the numbers of Redis are left out: %s", error, extra={"action": "metrics"})
         found = []
     parts.add_metric(["redis"], bool(found))

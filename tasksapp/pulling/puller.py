@@ -20,11 +20,10 @@ from django.db import router
 
 from delayhub.clock import due_ms, moment
 from delayhub.engine import EngineOptions, Lease, TimerLane
-from delayhub.errors import OptionError
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types.gates import gate_queues
 from tasksapp.delivery.sent_headers import SentHeaders, own_lines
-from tasksapp.errors import TimersAway
+from tasksapp.errors import AWAY, TimersAway
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job
@@ -187,7 +186,7 @@ class Puller:
             try:
                 found, wait = self._claim_of(biz_type, most=most - len(claims), lease_seconds=lease, confirm=confirm)
             except Exception as error:
-                if not claims and not isinstance(error, redis.RedisError | OSError | OptionError):
+                if not claims and not isinstance(error, AWAY):
                     raise
                 logger.warning("nothing can be claimed: %s", error, extra={"action": "pull"})
                 if claims:

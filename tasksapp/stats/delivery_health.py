@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-import redis
 from django.db import DatabaseError, router
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from tasksapp.errors import AWAY
 from tasksapp.models import Job
 from tasksapp.stats.database_lock import TableLock, lock_on_jobs
 from tasksapp.stats.timer_server import LoaderSeen, TimerServer, loaders_seen, look_at_timers
@@ -94,7 +94,7 @@ def delivery_health() -> DeliveryHealth:
         )
     try:
         judged = _judged(watched(look_at_timers), reports)
-    except (redis.RedisError, OSError) as error:
+    except AWAY as error:
         return DeliveryHealth(
             state=DeliveryState.REDIS_AWAY,
             sentence=_(

@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-import redis
-
 from delayhub.engine import EngineOptions
-from delayhub.errors import OptionError
+from tasksapp.errors import AWAY
 from tasksapp.timers.lanes import brisk_lane, is_kept_out, patient_lane, tried
 
 logger = logging.getLogger(__name__)
@@ -98,7 +96,7 @@ class HeldSlots:
                 held = self._held[0]
                 try:
                     patient_lane(held.lane).settle(held.queue, held.ids, claimed_until_ms=held.ended_ms)
-                except (redis.RedisError, OSError, OptionError) as error:
+                except AWAY as error:
                     logger.debug("slots were not freed, trying again: %s", error, extra=_ACTION)
                     # After that time they have expired.
                     if time.monotonic() - held.kept_at < EngineOptions().slot_seconds:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import redis
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -13,7 +12,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from delayhub.errors import OptionError
 from tasksapp.admin.biz_types.pages import BizTypePages
 from tasksapp.admin.biz_types.pause import PauseForm
 from tasksapp.admin.frame.fields import written_flow_key
@@ -21,6 +19,7 @@ from tasksapp.admin.frame.fragments import address, clock_time, jobs_address, nu
 from tasksapp.admin.frame.own_page import at
 from tasksapp.admin.frame.requests import actor_of
 from tasksapp.biz_types import flow_keys
+from tasksapp.errors import AWAY
 from tasksapp.models import UNTIL_RESUMED, BizType, PausedKey, Status
 
 #: Paused keys that the page lists.
@@ -103,7 +102,7 @@ class FlowKeyPages(BizTypePages):
             asked, fault = "", str(error.message)
         try:
             look = flow_keys.look_at_keys(biz_type, flow_key=asked)
-        except (redis.RedisError, OSError, OptionError):
+        except AWAY:
             fault = fault or _("Redis does not answer, so it is not known how many jobs of each key wait.")
         paused = flow_keys.paused_keys(biz_type, most=MOST_PAUSED)
         known = {one.flow_key: one for one in paused}

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import redis
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from delayhub.errors import OptionError
 from tasksapp.admin.frame.fragments import sentence
+from tasksapp.errors import AWAY
 from tasksapp.queues.heartbeats import WorkerBeat, read_workers
 from tasksapp.stats.delivery_health import DeliveryHealth, DeliveryState, delivery_health
 
@@ -95,7 +94,7 @@ def marks(health: DeliveryHealth) -> list[Mark]:
         return [Mark(_("Redis does not answer"), "bad"), database]
     try:
         workers = read_workers()
-    except (redis.RedisError, OSError, OptionError):
+    except AWAY:
         return [Mark(_("Redis does not answer"), "bad"), database]
     return [Mark(_("Redis answers"), "good"), database, _workers_mark(workers), _loader_mark(workers, health)]
 

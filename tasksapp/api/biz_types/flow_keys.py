@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import redis
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
@@ -22,7 +21,7 @@ from tasksapp.api.http.checked_request import CheckedRequest
 from tasksapp.api.http.endpoint import endpoint
 from tasksapp.api.http.problems import refused
 from tasksapp.biz_types import flow_keys
-from tasksapp.errors import TimersAway
+from tasksapp.errors import AWAY, TimersAway
 from tasksapp.jobs.requests import RULES
 from tasksapp.models import BizType
 from tasksapp.models.api_key import Scope
@@ -114,7 +113,7 @@ def _shown(biz_type: BizType, *, asked: str) -> dict[str, Any]:
     paused = {one.flow_key: one.until for one in flow_keys.paused_keys(biz_type)}
     try:
         look = flow_keys.look_at_keys(biz_type, flow_key=asked)
-    except (redis.RedisError, OSError) as error:
+    except AWAY as error:
         raise TimersAway("flow keys cannot be counted") from error
     blocked = {job.flow_key: str(job.id) for job in flow_keys.blocked_keys(biz_type, flow_key=asked)}
     found = [

@@ -6,10 +6,9 @@ import socket
 from argparse import ArgumentParser
 from typing import Any
 
-import redis
 from django.core.management.base import BaseCommand, CommandError
 
-from delayhub.errors import OptionError
+from tasksapp.errors import AWAY
 from tasksapp.queues.heartbeats import read_workers
 
 
@@ -29,7 +28,7 @@ class Command(BaseCommand):
         """Looks for the heartbeat. Raises CommandError where there is none."""
         try:
             workers = read_workers()
-        except (redis.RedisError, OSError, OptionError) as error:
+        except AWAY as error:
             if options["strict"]:
                 raise CommandError(f"Redis does not answer: {type(error).__name__}") from error
             # A worker waits for Redis by itself, and starting it again would not bring Redis back.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import redis
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
-from delayhub.errors import OptionError
+from tasksapp.errors import AWAY
 from tasksapp.maintenance.reconciler import Reconciler
 from tasksapp.management.progress import Progress, counted
 from tasksapp.models import Job
@@ -34,7 +33,7 @@ class Command(BaseCommand):
             reconciler = Reconciler(using=using, mend=not dry_run)
             progress = Progress(self.stderr, total=reconciler.total(), what="rows and timers")
             found = reconciler.run_once(advance=progress.advance)
-        except (redis.RedisError, OSError, OptionError) as error:
+        except AWAY as error:
             raise CommandError(f"Redis does not answer, run it again when it does: {error}") from None
         progress.end()
         for code, one in found.items():

@@ -45,8 +45,11 @@ def test_each_biz_type_has_a_rate_of_its_own() -> None:
     assert allow_inserts(other, count=1).refusal is None
 
 
-def test_without_redis_all_are_allowed_and_that_is_logged(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
-    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "redis://127.0.0.1:1/0"}
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "sentinel://127.0.0.1:1/0"])  # the second names no Redis
+def test_without_redis_all_are_allowed_and_that_is_logged(
+    settings: Any, caplog: pytest.LogCaptureFixture, url: str
+) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": url}
 
     assert allow_inserts(biz_type(insert_rate=0.5, insert_burst=1), count=9) == AllowedInserts(9, None)
     assert "insert rate not counted" in caplog.text

@@ -11,6 +11,7 @@ from django.db import OperationalError, connection
 from django.db.models.functions import Now
 
 from delayhub.engine import TimerLane
+from delayhub.local.redis_server import RedisServer
 from tasksapp.models import LoaderReport
 from tasksapp.stats.delivery_health import DeliveryState, delivery_health
 from tests.redis_time import redis_now_ms
@@ -61,6 +62,17 @@ def test_it_says_since_when_no_worker_claims(lane: TimerLane) -> None:
     assert health.sentence.startswith("no job is delivered: no worker takes the timers of delayhub.timers since 20")
     assert "celery -A … worker" in health.sentence
     assert "hang or wait" in health.sentence
+
+
+def test_a_server_without_cluster_mode_that_is_named_as_a_cluster_is_said_to_be_away(
+    redis_server: RedisServer, settings: Any
+) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": f"delayhub-cluster://127.0.0.1:{redis_server.port}"}
+
+    health = delivery_health()
+
+    assert health.state is DeliveryState.REDIS_AWAY
+    assert "correct the broker's address" in health.sentence
 
 
 def test_where_no_worker_ever_came_it_names_no_time(lane: TimerLane) -> None:

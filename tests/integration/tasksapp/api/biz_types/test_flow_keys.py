@@ -99,3 +99,11 @@ def test_without_redis_the_list_says_so(ask_fully: Ask, biz_type: BizType, setti
 
     assert problem(ask_fully("GET", PATH), 503)["code"] == "redis_away"
     assert not Job.objects.exists()
+
+
+def test_where_the_settings_name_no_redis_the_list_says_so_too(
+    ask_fully: Ask, biz_type: BizType, settings: Any
+) -> None:
+    settings.DELAYHUB = {**settings.DELAYHUB, "REDIS_URL": "sentinel://127.0.0.1:1/0"}
+
+    assert problem(ask_fully("GET", PATH), 503)["code"] == "redis_away"
