@@ -29,7 +29,8 @@ from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.callback import Target
 from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
-from tasksapp.delivery.sent_request import SentRequest
+from tasksapp.delivery.request_url import BadUrl, request_url
+from tasksapp.delivery.sent_request import SentRequest, shown_line
 from tasksapp.delivery.single_callback import send_single
 from tasksapp.models import AuditEntry, BizType
 from tasksapp.models.job_id import new_job_id
@@ -241,3 +242,11 @@ def _masked(answer: SampleAnswer, biz_type: BizType) -> SampleAnswer:
 def forget_samples() -> None:
     """Forgets how many sample calls were sent."""
     _sent.forget()
+
+
+def usual_line(biz_type: BizType) -> str | None:
+    """The line of a request to the biz type's own URL, as attempts have it; None where it has none."""
+    try:
+        return shown_line(biz_type.method, request_url(biz_type.url))
+    except BadUrl:
+        return None

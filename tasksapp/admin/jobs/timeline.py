@@ -16,12 +16,11 @@ from tasksapp.admin.audit.words import Change, changes_of, deed_label
 from tasksapp.admin.frame.fragments import duration
 from tasksapp.admin.frame.masking import hidden, masked_body, may_see_bodies
 from tasksapp.admin.jobs.columns import shown_error
-from tasksapp.delivery.request_url import BadUrl, request_url
-from tasksapp.delivery.sent_request import shown_line
+from tasksapp.biz_types.sample_call import usual_line
 from tasksapp.jobs.attempt_headers import REQUEST_ID, attempt_headers, was_pulled
 from tasksapp.jobs.exact_bytes import written_body
 from tasksapp.jobs.masking import as_shown
-from tasksapp.models import Attempt, AuditEntry, BizType, Job, Status
+from tasksapp.models import Attempt, AuditEntry, Job, Status
 
 #: Attempts of one page, and entries of the audit that it shows.
 PAGE_ATTEMPTS, MOST_ENTRIES = 100, 100
@@ -134,7 +133,7 @@ def _exchange(request: HttpRequest, job: Job, attempt: Attempt, *, sees: bool) -
     sent = attempt_headers(attempt)
     line = attempt.request_line
     # A URL of the job's own may hold what its body does; that it has none now says nothing of what was sent then.
-    is_shown = sees or not line or line == _usual_line(job.biz_type)
+    is_shown = sees or not line or line == usual_line(job.biz_type)
     return Exchange(
         request_line=line if is_shown else hidden(line),
         request_headers=_headers(sent, sees=sees),
@@ -143,14 +142,6 @@ def _exchange(request: HttpRequest, job: Job, attempt: Attempt, *, sees: bool) -
         response_body=masked_body(request, attempt.response_body) if attempt.response_body else None,
         curl=curl(attempt.request_line, sent, _sent_body(job)) if sees else "",
     )
-
-
-def _usual_line(biz_type: BizType) -> str | None:
-    """The line of a request to the biz type's own URL; None where it has none."""
-    try:
-        return shown_line(biz_type.method, request_url(biz_type.url))
-    except BadUrl:
-        return None
 
 
 def _sent_body(job: Job) -> str | bytes:
