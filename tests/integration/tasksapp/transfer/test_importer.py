@@ -158,9 +158,7 @@ def test_a_key_that_comes_back_by_a_name_that_another_has_by_now_is_named(acme: 
     ApiKey.objects.filter(pk=row.pk).update(moved_to="https://there.example")
     issue_key("till", tenant=acme)
 
-    done = take_in(text)
-
-    assert done.named == ["API key 'till': there is another one of that name, or with that prefix"]
+    assert take_in(text).named == ["API key 'till': there is another one of that name, or with that prefix"]
 
 
 def test_a_job_that_ran_is_tried_again_but_not_where_once_is_the_most(
@@ -377,7 +375,7 @@ def test_what_is_encrypted_at_rest_is_so_in_the_export_and_there(
     assert Series.objects.get().body == '"secret-0042"'
     fire()
     assert sorted(received.body for received in receiver.received) == [b'"secret-0042"', b"secret-0042"]
-    assert receiver.received[0].headers.get("Authorization", receiver.received[1].headers.get("Authorization"))
+    assert any("Authorization" in received.headers for received in receiver.received)
 
 
 def test_a_request_that_is_repeated_there_is_known_by_the_key_that_its_hash_was_made_with(
