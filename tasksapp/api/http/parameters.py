@@ -122,12 +122,11 @@ class RefusingFilters(filters.DjangoFilterBackend):  # type: ignore[misc]  # dja
             for name in request.query_params
             if name not in known
         ]
-        # An empty choice would be taken for no filter at all, and give back everything.
+        # An empty one would be taken for no filter at all, and give back everything.
         errors += [
             FieldError(name, "invalid", f"{name} must not be empty")
-            for name, rule in filterset.filters.items()
-            if isinstance(rule, filters.ChoiceFilter | filters.MultipleChoiceFilter)
-            and "" in request.query_params.getlist(name)
+            for name in filterset.filters
+            if "" in request.query_params.getlist(name)
         ]
         if not filterset.is_valid():
             for name, messages in filterset.errors.get_json_data().items():

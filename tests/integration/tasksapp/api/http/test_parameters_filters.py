@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from tasksapp.models import BizType, Job, Status
+from tasksapp.models import ApiKey, BizType, Job, Status
+from tasksapp.models.api_key import Scope
 from tests.fixture_types import Ask
 from tests.integration.tasksapp.api.problem_documents import problem
 
@@ -46,6 +47,18 @@ def test_lists_are_filtered_and_paged(ask: Ask, biz_type: BizType) -> None:
 )
 def test_a_filter_that_cannot_be_is_refused(ask: Ask, query: str) -> None:
     problem(ask("GET", f"/jobs?{query}"), 400)
+
+
+@pytest.mark.parametrize(
+    "query", ["keys?name=", "keys?enabled=", "series?biz_type=", "series?name=", "operations?verb="]
+)
+def test_other_lists_take_no_empty_filter_for_none(ask: Ask, query: str) -> None:
+    ApiKey.objects.update(scopes=Scope.values)
+
+    (error,) = problem(ask("GET", f"/{query}"), 400)["errors"]
+
+    assert error["field"] in query
+    assert "must not be empty" in error["message"]
 
 
 def test_a_filter_takes_offsets_that_no_place_on_earth_has(ask: Ask, biz_type: BizType) -> None:
