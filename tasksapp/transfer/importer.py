@@ -192,11 +192,10 @@ class Importer:
         if same is not None and not same.moved_to:
             self.done.there["api_key"] += 1
             return
+        others = keys.all() if same is None else keys.exclude(pk=same.pk)
         # It comes back from the site that it had moved to, where it may have been changed, renamed or rotated.
-        stale = keys.filter(tenant=self._tenant, name=given.name).exclude(moved_to="")
-        (stale if same is None else stale.exclude(pk=same.pk)).delete()
-        others = keys.filter(Q(prefix=given.prefix) | Q(tenant=self._tenant, name=given.name))
-        if (others if same is None else others.exclude(pk=same.pk)).exists():
+        others.filter(tenant=self._tenant, name=given.name).exclude(moved_to="").delete()
+        if others.filter(Q(prefix=given.prefix) | Q(tenant=self._tenant, name=given.name)).exists():
             self.done.refuse(f"API key {given.name!r}: there is another one of that name, or with that prefix")
             return
         if same is not None:
