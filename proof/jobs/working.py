@@ -76,7 +76,7 @@ def take(world: World, number: int, limit: int, *, steady: bool = False) -> Take
     before = PlacesBefore(world)
     found, wrong = world.do(lambda: world.lane.claim(limit, needs_gates=True), steady=steady)
     if wrong is not None:
-        # The claim may have shut them, as below, and nobody has read their names.
+        # The claim may have shut these queues, as below: the reply that names them was lost.
         world.shut_until_ms |= dict.fromkeys(before.ungated, world.now_ms + 1000)
         if isinstance(wrong, Died):
             world.tell(f"worker {number} dies as it claims timers")

@@ -75,8 +75,8 @@ class _Reached:
 
 #: Lanes that this process has added to the queues that counts and autoscalers look at.
 _listed: WeakSet[TimerLane] = WeakSet()
-#: By Celery app, or ``_Reached`` where there is none: threads may have different ones. An app that nobody has any more
-#: takes its connections with it.
+#: By Celery app, or ``_Reached`` where there is none: threads may have different ones. When an app is
+#: garbage-collected, its connections are too.
 _by_app: WeakKeyDictionary[Any, _Reached] = WeakKeyDictionary()
 
 

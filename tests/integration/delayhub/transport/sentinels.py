@@ -124,7 +124,7 @@ class Sentinels:
             return bool(client.info("replication")["master_link_status"] == "up")
 
     def _start_sentinel(self, stack: ExitStack, number: int, master: int) -> None:
-        """Tries other ports, until nobody has taken the one that was free a moment ago."""
+        """Starts a sentinel, on another port if a process has taken the free one meanwhile."""
         while not self._starts_at(port := free_port(), stack, number, master):
             pass
         self.ports.append(port)
