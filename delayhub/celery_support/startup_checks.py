@@ -48,8 +48,10 @@ class StartupChecks(bootsteps.StartStopStep):
             if str(connection.transport_cls).startswith("delayhub"):
                 TransportOptions.of(connection.transport_options)
             if str(connection.transport_cls) in CLUSTER_SCHEMES:
+                pool = broker_channel(connection, timeout_seconds=1.0).pool
                 with suppress(redis.RedisError, OSError):  # connecting comes later, and again
-                    broker_channel(connection, timeout_seconds=1.0).pool.map.learn()
+                    pool.map.learn()
+                pool.disconnect()
         except OptionError as error:
             self._end(str(error))
 

@@ -8,10 +8,13 @@ from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
+from delayhub.project import collect_as_usual
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 
 application = get_asgi_application()
 get_resolver().url_patterns  # noqa: B018  loads the views, which Django would do with the first request
+collect_as_usual()
 
 # Before any thread of this process has a connection. The app is named by dotted string only.
 import_string("tasksapp.health.lock_waits.bound_lock_waits")()

@@ -7,9 +7,10 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_process_init, worker_ready
 
 import delayhub
+import delayhub.project
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 
@@ -17,6 +18,13 @@ app = Celery("delayhub")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 delayhub.install(app)
 app.autodiscover_tasks()
+
+
+@worker_ready.connect
+@worker_process_init.connect
+def collect_as_usual(**_: Any) -> None:
+    """Restore the garbage collector's threshold in a worker, and in each child of a prefork pool."""
+    delayhub.project.collect_as_usual()
 
 
 @setup_logging.connect

@@ -10,6 +10,7 @@ from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
+from delayhub.project import collect_as_usual
 from delayhub.project.refusals import WholeBody, WSGIApplication, known_charsets
 from delayhub.project.slots import BodySlots, RequestSlots
 
@@ -26,6 +27,7 @@ if settings.REQUEST_SLOTS:
 get_resolver().url_patterns  # noqa: B018  loads the views, which Django would do with the first request
 gc.collect()
 gc.freeze()
+collect_as_usual()
 
 # Before any thread of this process has a connection. The app is named by dotted string only.
 import_string("tasksapp.health.lock_waits.bound_lock_waits")()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from queue import Empty
 from typing import Any, Protocol
 
-from kombu.utils.eventio import ERR, READ
+from kombu.utils.eventio import ERR, READ, poll
 
 from delayhub.transport import kombu_versions
 from delayhub.transport.redis_wire import RedisWire
@@ -57,6 +57,9 @@ class Poller(kombu_versions.Poller):
 
     kombu's own skips handlers of channels without credit, so that an unread reply would wake it again at once; here
     every reply is read, and credit decides only whether to claim.
+
+    Its descriptor (epoll, kqueue) is opened by the first poll and closed with the connection. kombu's own is opened
+    with each transport, also one that only publishes or is never connected, and closed by the garbage collector.
     """
 
     _channels: set[PolledChannel]
@@ -64,9 +67,41 @@ class Poller(kombu_versions.Poller):
     _fd_to_chan: dict[int, tuple[PolledChannel, str]]
 
     def __init__(self) -> None:
+        self._poller: Any = None
+        self._is_own = True
         super().__init__()
+        self._close_poller()
         #: The event loop; None where callers poll by themselves (``drain_events``).
         self.hub: EventLoop | None = None
+
+    # ------------------------------------------------------------ its descriptor
+
+    @property
+    def poller(self) -> Any:
+        """What polls: the event loop's, or its own, which is opened at first use."""
+        if self._poller is None:
+            self._poller, self._is_own = poll(), True
+        return self._poller
+
+    @poller.setter
+    def poller(self, given: Any) -> None:
+        self._poller = given
+
+    def close(self) -> None:
+        """Forgets all channels and closes its descriptor. It can be used again."""
+        if self._poller is not None:  # else nothing is registered
+            super().close()
+        self._channels.clear()
+        self._close_poller()
+
+    def _close_poller(self) -> None:
+        if self._poller is not None and self._is_own:
+            self._poller.close()
+            self._poller = None
+
+    def _on_connection_disconnect(self, connection: Any) -> None:
+        if self._poller is not None:
+            super()._on_connection_disconnect(connection)
 
     # ------------------------------------------------------------ watching
 
@@ -103,7 +138,7 @@ class Poller(kombu_versions.Poller):
         del self._fd_to_chan[fileno]
         if self.hub is not None:
             self.hub.remove(fileno)
-        else:
+        elif self._poller is not None:
             with suppress(KeyError, ValueError, OSError):  # closed by the other side already
                 self.poller.unregister(fileno)
 
@@ -123,8 +158,9 @@ class Poller(kombu_versions.Poller):
     # ------------------------------------------------------------ turns
 
     def on_poll_init(self, poller: Any) -> None:
-        """Takes the poller; kombu restores messages here, which our claims do."""
-        self.poller = poller
+        """Takes the event loop's poller; kombu restores messages here, which our claims do."""
+        self._close_poller()
+        self._poller, self._is_own = poller, False
 
     def on_poll_start(self) -> None:
         """A turn of the loop begins."""

@@ -33,8 +33,7 @@ from tasksapp.sql.ordered_keys import first_jobs_page
 from tasksapp.sql.pending_rows import PendingRow, Position, pages
 from tasksapp.sql.timer_work import TimerWork, timer_work
 from tasksapp.timers.arming import ensure_timers
-from tasksapp.timers.broker import timer_address
-from tasksapp.timers.lanes import client, patient_lanes
+from tasksapp.timers.lanes import client, patient_lanes, timer_address
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.timers.timer import Timer
 

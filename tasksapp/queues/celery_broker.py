@@ -26,8 +26,8 @@ from delayhub.engine.key_holders import KeyHolder
 from delayhub.engine.unique import Until
 from delayhub.errors import OptionError
 from tasksapp.conf import options
-from tasksapp.timers.broker import address_of, broker, celery_app, timer_pool
-from tasksapp.timers.lanes import watched
+from tasksapp.timers.broker import address_of, broker, celery_app
+from tasksapp.timers.lanes import timer_server, watched
 
 __all__ = [
     "LOOKED_AT",
@@ -125,7 +125,7 @@ class CeleryBroker:
         """What the call gives back, which asks this broker; raises at once where pages just waited for it in vain."""
         timers = ""
         with suppress(OptionError):
-            timers = address_of(timer_pool(timeout_seconds=1)) or ""
+            timers = timer_server() or ""
         return watched(call, server="" if self.address == timers else self.address)
 
     def names(self) -> list[str]:

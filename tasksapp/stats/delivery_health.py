@@ -19,9 +19,8 @@ from tasksapp.errors import AWAY
 from tasksapp.models import Job
 from tasksapp.stats.database_lock import TableLock, lock_on_jobs
 from tasksapp.stats.timer_server import LoaderSeen, TimerServer, loaders_seen, look_at_timers
-from tasksapp.timers.broker import timer_address
 from tasksapp.timers.fitness import settings_faults
-from tasksapp.timers.lanes import watched
+from tasksapp.timers.lanes import timer_address, watched
 
 #: Workers with a free slot ask for timers once a second, and loaders report every two: longer silence means something.
 SILENCE = timedelta(seconds=5)

@@ -74,13 +74,6 @@ def timer_prefix() -> str:
     return str((broker().transport_options or {}).get("global_keyprefix", ""))
 
 
-def timer_address() -> str:
-    """Where the timers are, for people: never with credentials. Raises what :func:`timer_pool` does."""
-    prefix = timer_prefix()
-    place = address_of(timer_pool(timeout_seconds=1)) or "behind sentinels"
-    return f"{place}, keys beginning with {prefix!r}" if prefix else place
-
-
 def address_of(pool: redis.ConnectionPool) -> str | None:
     """Server and database, without credentials; of a cluster the nodes of the URL. None behind sentinels."""
     if isinstance(pool, ClusterPool):

@@ -20,7 +20,7 @@ from delayhub.engine.keys import directory
 from delayhub.errors import OptionError
 from delayhub.redis_cluster import client_of
 from tasksapp.conf import Options, options
-from tasksapp.timers.broker import celery_app, timer_pool, timer_prefix
+from tasksapp.timers.broker import address_of, celery_app, timer_pool, timer_prefix
 
 logger = logging.getLogger(__name__)
 
@@ -153,6 +153,17 @@ def client() -> redis.Redis:
 def brief_client() -> redis.Redis:
     """A client that waits a second, as ``watched_lane`` has it."""
     return _refusing_client() if _Out.depth else _reached().client(BRIEF_SECONDS)
+
+
+def timer_server() -> str | None:
+    """Server and database of the timers, without credentials; None behind sentinels. Asks no server."""
+    return address_of(_reached().client(BRIEF_SECONDS).connection_pool)
+
+
+def timer_address() -> str:
+    """Where the timers are, for people: never with credentials. Raises what :func:`timer_pool` does."""
+    place, prefix = timer_server() or "behind sentinels", timer_prefix()
+    return f"{place}, keys beginning with {prefix!r}" if prefix else place
 
 
 @contextmanager

@@ -24,7 +24,8 @@ from tasksapp.conf import Options, options, secrecy_of
 from tasksapp.queues.system.section import Column, Fact, Section, Value
 from tasksapp.queues.system.servers import database_section, redis_section, timers_section
 from tasksapp.queues.system.workers import lanes_section, loader_section, purge_section, workers_section
-from tasksapp.timers.broker import broker, timer_address
+from tasksapp.timers.broker import broker
+from tasksapp.timers.lanes import timer_address
 
 #: Packages by the names that they are installed under.
 PACKAGES = (

@@ -25,8 +25,7 @@ from tasksapp.models import BizType, Job, Status
 from tasksapp.queues.system.section import Column, Fact, Section, Unit, Value
 from tasksapp.sql.catalogue import read_size
 from tasksapp.sql.pending_rows import PAGE_ROWS, PendingRow, pages
-from tasksapp.timers.broker import timer_address
-from tasksapp.timers.lanes import watched_lane
+from tasksapp.timers.lanes import timer_address, watched_lane
 from tasksapp.timers.timer import fire_times
 
 #: Clocks that differ by more make leases end early or late.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from queue import Empty
 from typing import Any
 
@@ -53,6 +54,45 @@ def test_a_consumer_leaves_a_connection_that_went_silent(
 
     assert got == ["before", "after"]
     assert DelayQueue(redis_client, "q").count() == Counts(0, 0, 0, 0)
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def test_a_transport_that_is_not_connected_opens_no_descriptor() -> None:
+    before = open_descriptors()
+
+    transports = [Connection("delayhub://127.0.0.1:1/0").transport for _ in range(5)]
+
+    assert open_descriptors() == before
+    assert len(transports) == 5
+
+
+def test_a_connection_that_was_closed_holds_no_descriptor(broker: str) -> None:
+    connection = Connection(broker)
+    before = open_descriptors()
+    channel = connection.channel()
+    Consumer(channel, [Queue("q")]).consume()
+    with pytest.raises(TimeoutError):
+        connection.drain_events(timeout=0.01)
+    transport = connection.transport
+
+    connection.close()
+
+    assert open_descriptors() == before
+    assert transport.channels == []
+
+
+def test_a_poller_that_was_closed_polls_again(broker: str) -> None:
+    with Connection(broker) as connection:
+        poller = connection.transport.cycle
+        first = poller.poller
+        poller.close()
+
+        assert poller.poller.poll(0) == []
+        assert poller.poller is not first
+        poller.close()
 
 
 def test_without_an_event_loop_nothing_within_the_timeout_is_empty(connection: Any) -> None:

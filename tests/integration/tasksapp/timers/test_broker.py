@@ -18,9 +18,9 @@ from delayhub.redis_cluster import client_of, cluster_pool
 from tasksapp import jobs
 from tasksapp.models import BizType
 from tasksapp.timers import lanes
-from tasksapp.timers.broker import timer_address, timer_pool
+from tasksapp.timers.broker import timer_pool
 from tasksapp.timers.fitness import check_broker, server_faults, settings_faults
-from tasksapp.timers.lanes import brisk_lane, patient_lane
+from tasksapp.timers.lanes import brisk_lane, patient_lane, timer_address
 from tests.cluster import LocalCluster
 from tests.integration.delayhub.transport.sentinels import NAME, Sentinels
 
