@@ -32,6 +32,8 @@ PREPARE_SECONDS = 600
 #: Threads of the web server, how many of them may wait for a body, and how many for a job: four are left to all others.
 WEB_THREADS, BODY_SLOTS, LONG_POLLS = 24, 12, 8
 PING_SECONDS = 1.0
+#: A service that ends within this time of its start would do so again.
+CRASH_SECONDS = 60.0
 PREPARATION = "preparation of the database"
 #: The receiver fails every callback of one sample, so that people see jobs die; a breaker would pause it.
 NO_BREAKER = {"DELAYHUB_BREAKER_FAILURES": "100000"}
@@ -100,6 +102,24 @@ class Site:
         self.redis.check()
         for service in self.services:
             service.check()
+
+    def keep_running(self) -> list[str]:
+        """Start services again that ended after a minute or more, as a service manager does; return their names.
+
+        Raises:
+            ServiceDied: Redis ended, or a service did within a minute of its start.
+        """
+        self.redis.check()
+        revived: list[str] = []
+        for service in self.services:
+            try:
+                service.check()
+            except ServiceDied:
+                if service.seconds_since_launch < CRASH_SECONDS:
+                    raise
+                service.launch()
+                revived.append(service.name)
+        return revived
 
     # ------------------------------------------------------------ its parts
 

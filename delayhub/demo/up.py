@@ -33,18 +33,25 @@ def run(options: SiteOptions) -> int:
             console.print(welcome(site), soft_wrap=True, markup=False)
             # Into a pipe, Python would write the text only when its buffer is full.
             sys.stdout.flush()
-            stay(site)
+            stay(site, console)
     except KeyboardInterrupt:
         console.print("stopped")
     return 0
 
 
-def stay(site: Site) -> None:
-    """Never returns; raises ServiceDied when a service ends, KeyboardInterrupt on Ctrl-C."""
+def stay(site: Site, console: Console) -> None:
+    """Start services again that end; never return.
+
+    Raises:
+        ServiceDied: Redis ended, or a service soon after its start.
+        KeyboardInterrupt: Ctrl-C.
+    """
     while True:
         # Not an Event's wait: a second Ctrl-C inside its lock would print a traceback.
         time.sleep(LOOK_SECONDS)
-        site.check()
+        for name in site.keep_running():
+            console.print(f"the {name} ended and was started again; its log says why", soft_wrap=True)
+            sys.stdout.flush()
 
 
 def welcome(site: Site) -> str:

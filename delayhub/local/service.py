@@ -59,9 +59,11 @@ class Service:
         self._is_ready = is_ready
         self._process: subprocess.Popen[bytes] | None = None
         self._clock = SystemClock()
+        self._launched_at = 0.0
 
     def launch(self) -> None:
         """Starts the process and returns at once; see :meth:`wait_until_ready`."""
+        self._launched_at = self._clock.monotonic()
         # The log holds what the program prints, and its files what it stores: both are for their owner only.
         with private_file(self.log) as output:
             self._process = subprocess.Popen(
@@ -105,6 +107,11 @@ class Service:
         """Raises ServiceDied if the process ended by itself; the message has the end of its log."""
         if self._process is not None and self._process.poll() is not None:
             raise ServiceDied(self.name, self._process.returncode, self.log_tail())
+
+    @property
+    def seconds_since_launch(self) -> float:
+        """Seconds since its process was started."""
+        return self._clock.monotonic() - self._launched_at
 
     @property
     def pid(self) -> int | None:

@@ -8,7 +8,7 @@ from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
-from delayhub.project import collect_as_usual
+from delayhub.project.garbage import collect_as_usual
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 

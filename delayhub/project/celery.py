@@ -10,7 +10,7 @@ from celery import Celery
 from celery.signals import setup_logging, worker_process_init, worker_ready
 
 import delayhub
-import delayhub.project
+from delayhub.project import garbage
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 
@@ -24,7 +24,7 @@ app.autodiscover_tasks()
 @worker_process_init.connect
 def collect_as_usual(**_: Any) -> None:
     """Restore the garbage collector's threshold in a worker, and in each child of a prefork pool."""
-    delayhub.project.collect_as_usual()
+    garbage.collect_as_usual()
 
 
 @setup_logging.connect

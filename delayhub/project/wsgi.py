@@ -10,7 +10,7 @@ from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
-from delayhub.project import collect_as_usual
+from delayhub.project.garbage import collect_as_usual
 from delayhub.project.refusals import WholeBody, WSGIApplication, known_charsets
 from delayhub.project.slots import BodySlots, RequestSlots
 

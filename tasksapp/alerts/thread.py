@@ -11,6 +11,7 @@ from concurrent.futures import TimeoutError as NotDone
 from django.db import InterfaceError, OperationalError, connections, router
 
 from delayhub.clock import SystemClock
+from delayhub.descriptors import watch_descriptors
 from tasksapp.alerts import outbox
 from tasksapp.alerts.watch import Turn, Watch
 from tasksapp.models import Job
@@ -142,9 +143,12 @@ class _Running:
 def watch(*, is_worker: bool = False) -> None:
     """Begins to watch in this process, unless it does. Call it where a web process begins, as at the end of wsgi.py.
 
+    The process also ends, to be started again, when it has no descriptors left.
+
     Args:
         is_worker: whether the process is a worker, which leaves the seat to web processes.
     """
+    watch_descriptors()
     if _Running.threads is None or _Running.process != os.getpid():
         made = Watch(using=router.db_for_write(Job), clock=SystemClock(), is_worker=is_worker)
         _Running.threads, _Running.process = WatchThreads(made), os.getpid()

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from django.db import DatabaseError, connections, router
 
 from delayhub.clock import SystemClock
+from delayhub.descriptors import has_descriptors
 from tasksapp.errors import AWAY
 from tasksapp.health.lock_waits import give_way_to_pooler
 from tasksapp.models import Job
@@ -34,6 +35,7 @@ class Found(NamedTuple):
     Args:
         database: ``ok``, ``away``, or ``locked`` where it answers but keeps the table of jobs locked.
         redis: ``ok`` or ``away``.
+        descriptors: ``ok``, or ``none left`` where this process can open no more files and sockets; then it ends soon.
         delivery: ``ok``, or a sentence that says why no job is delivered.
         state: the same in a word or two, for programs: a value of ``DeliveryState``.
     """
@@ -42,6 +44,7 @@ class Found(NamedTuple):
     redis: str
     delivery: str
     state: str
+    descriptors: str = "ok"
 
 
 class Readiness:
@@ -62,6 +65,10 @@ class Readiness:
 
     def found(self) -> Found:
         """What answers now, or did within the last second; what has not answered in time counts as away."""
+        found = self._found()
+        return found if has_descriptors() else found._replace(descriptors="none left")
+
+    def _found(self) -> Found:
         with self._lock:
             if self._last is not None and self._clock.monotonic() <= self._last[0]:
                 return self._last[1]

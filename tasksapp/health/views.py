@@ -29,6 +29,8 @@ def livez(request: HttpRequest) -> JsonResponse:
 def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the database answers, else 503; within a second, whatever hangs.
 
+    It is 503 too where this process can open no more files and sockets: it is about to end.
+
     Also where the table of jobs is locked: other servers have the same database, and this one says at least why a
     request failed and when to come again.
 
@@ -36,4 +38,5 @@ def readyz(request: HttpRequest) -> JsonResponse:
     delivered when they are back. All are asked once a second at most. Addresses and error texts are in the log only.
     """
     found = readiness.found()
-    return JsonResponse(found._asdict(), status=200 if found.database != "away" else 503)
+    is_ready = found.database != "away" and found.descriptors == "ok"
+    return JsonResponse(found._asdict(), status=200 if is_ready else 503)

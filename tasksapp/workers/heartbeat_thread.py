@@ -16,6 +16,7 @@ from celery.worker import state
 
 import delayhub
 from delayhub.clock import SystemClock
+from delayhub.descriptors import watch_descriptors
 from delayhub.errors import OptionError
 from delayhub.redis_cluster import client_of
 from tasksapp.queues.heartbeats import BEAT_SECONDS, NAMED_TASKS, Beat, remove_beat, write_beat
@@ -110,6 +111,7 @@ def start_heartbeats(sender: Any = None, **_: Any) -> None:
 def start_childs_heartbeats(**_: Any) -> None:
     """Starts those of a child of a prefork pool."""
     if os.getpid() != _MAIN:
+        watch_descriptors()
         _start(beat_of_child)
 
 

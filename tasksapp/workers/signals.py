@@ -20,6 +20,7 @@ from celery.signals import (
 )
 from django.db import router
 
+from delayhub.descriptors import watch_descriptors
 from tasksapp.alerts.thread import unwatch, watch
 from tasksapp.conf import options
 from tasksapp.jobs.job_log import add_up_now
@@ -184,6 +185,7 @@ def _serves_timers(app: Celery) -> bool:
 @worker_ready.connect(dispatch_uid="tasksapp.workers.signals.alerts")
 def watch_in_worker(sender: Any = None, **_: Any) -> None:
     """Begins to watch; not with a pool of greenlets, where a database that hangs would hold all of them."""
+    watch_descriptors()
     if not sender.pool.is_green:
         watch(is_worker=True)
 

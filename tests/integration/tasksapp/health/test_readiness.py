@@ -66,6 +66,17 @@ def test_a_probe_that_fails_is_said_and_the_next_one_asks_again(
     assert client.get("/readyz").json()["database"] == "ok"
 
 
+def test_a_process_without_descriptors_is_not_ready_and_says_so(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = client.get("/readyz")
+    monkeypatch.setattr(health, "has_descriptors", lambda: False)
+    out = client.get("/readyz")
+
+    assert (ready.status_code, ready.json()["descriptors"]) == (200, "ok")
+    assert (out.status_code, out.json()["descriptors"]) == (503, "none left")
+
+
 def test_why_something_is_away_is_in_the_log_and_not_in_the_answer(
     client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -92,7 +103,7 @@ def test_a_process_with_everything_it_needs_is_ready(client: Client, lane: Timer
 
     assert (answer.status_code, answer.json()) == (
         200,
-        {"database": "ok", "redis": "ok", "delivery": "ok", "state": "ok"},
+        {"database": "ok", "redis": "ok", "delivery": "ok", "state": "ok", "descriptors": "ok"},
     )
 
 
@@ -141,7 +152,8 @@ def test_without_its_database_a_process_is_out_of_service(client: Client, monkey
 
     assert answer.status_code == 503
     said = "no job is delivered: the database does not answer"
-    assert answer.json() == {"database": "away", "redis": "ok", "delivery": said, "state": "database away"}
+    found = {"database": "away", "redis": "ok", "delivery": said, "state": "database away", "descriptors": "ok"}
+    assert answer.json() == found
 
 
 def test_a_process_is_alive_whatever_else_is_away(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from delayhub.demo.receiver import SECRET_VARIABLE
 from delayhub.demo.site import Site, SiteOptions, require_free
-from delayhub.errors import PortTaken
+from delayhub.errors import PortTaken, ServiceDied
 from delayhub.local.redis_server import free_port
 
 
@@ -34,6 +34,40 @@ def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
             pass
 
     assert [file.name for file in tmp_path.iterdir() if file.name == "redis"] == []
+
+
+class Ended:
+    """A service that ended by itself, so many seconds after its start."""
+
+    name = "worker"
+
+    def __init__(self, *, seconds_since_launch: float) -> None:
+        self.seconds_since_launch = seconds_since_launch
+        self.launches = 0
+
+    def check(self) -> None:
+        if not self.launches:
+            raise ServiceDied("worker", 71, "can open no more files")
+
+    def launch(self) -> None:
+        self.launches += 1
+
+
+@pytest.mark.parametrize(("seconds", "is_revived"), [(3_600.0, True), (5.0, False)])
+def test_a_service_that_ran_for_a_minute_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, is_revived: bool
+) -> None:
+    site, service = site_in(tmp_path), Ended(seconds_since_launch=seconds)
+    monkeypatch.setattr(Site, "services", (service,))
+
+    if is_revived:
+        assert site.keep_running() == ["worker"]
+        assert site.keep_running() == []
+    else:
+        with pytest.raises(ServiceDied, match="can open no more files"):
+            site.keep_running()
+
+    assert service.launches == is_revived
 
 
 def test_secrets_are_kept_in_its_folder_and_only_its_owner_can_read_them(tmp_path: Path) -> None:

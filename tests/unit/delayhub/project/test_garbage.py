@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from delayhub.project import NEW_OBJECTS, collect_as_usual, collect_rarely
+from delayhub.project.garbage import NEW_OBJECTS, collect_as_usual, collect_rarely
 
 
 @pytest.fixture(autouse=True)
