@@ -69,6 +69,18 @@ def test_the_readme_says_what_it_is_and_how_to_see_it_first() -> None:
     assert README.index("make demo") < README.index("make up") < README.index("```python")
 
 
+def test_a_fresh_machine_runs_what_the_readme_says() -> None:
+    """The two lines of the README, and that CI runs the tests by the same command and says which others it runs."""
+    [block] = re.findall(r"^## On a fresh machine\n\n```\n(.*?)```\n\n(.*?)\n## ", README, re.MULTILINE | re.DOTALL)
+    in_ci = re.findall(r"^make ([a-z-]+)$", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+
+    assert re.findall(r"^make ([a-z-]+)", block[0], re.MULTILINE) == ["demo", "test"]
+    assert in_ci == ["check", "test"]
+    assert f"runs {' and '.join(f'`make {name}`' for name in in_ci)}" in block[1]
+    install = (ROOT / "docs/start/install.md").read_text()
+    assert [name for name in ("demo", "up", "test") if f"`make {name}`" not in install] == []
+
+
 def test_the_readme_is_short_and_its_links_and_pictures_are_right_wherever_it_is_shown() -> None:
     assert len(README.splitlines()) <= 120
     assert [link for link in re.findall(r"\]\(([^)]*)\)", README) if not link.startswith("https://")] == []
