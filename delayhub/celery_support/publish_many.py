@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast, overload
 
 import celery.app.base
 import celery.app.task
+import kombu.messaging
 import redis
 from celery import signals
 from celery.app.routes import MapRoute
@@ -88,8 +89,8 @@ def publish_many(
     task that publishes them, the check of their arguments. A countdown is reckoned once, so all are due at one moment.
     It goes one by one, as ``apply_async`` does, where something acts on each publish: receivers of Celery's publish
     signals, ``task_send_sent_event``, an ``apply_async`` or ``shadow_name`` of the project's own or of a tracing
-    library, unique tasks, flow keys that are made of arguments, ``task_always_eager``, routes that are functions,
-    links, another serializer, compression, another broker.
+    library, a producer that such a library has wrapped, unique tasks, flow keys that are made of arguments,
+    ``task_always_eager``, routes that are functions, links, another serializer, compression, another broker.
 
     Args:
         task: a Celery task.
@@ -258,6 +259,8 @@ def acts_on_each(task: Any, producer: Any, options: Mapping[str, Any]) -> bool:
         is_celerys(task, "apply_async", celery.app.task)
         and is_celerys(task, "shadow_name", celery.app.task)
         and (is_celerys(app, "send_task", celery.app.base) or is_ours(app))
+        and is_celerys(producer, "publish", kombu.messaging)
+        and is_celerys(producer, "_publish", kombu.messaging)
     )
     return not own or any(type(route) is not MapRoute for route in app.amqp.router.routes)
 
@@ -275,7 +278,7 @@ def is_ours(app: Any) -> bool:
 
 
 def is_celerys(owner: object, name: str, module: ModuleType) -> bool:
-    """Whether an object's method is that of Celery's module, neither overridden nor wrapped (by a tracing library)."""
+    """Return whether an object's method is the module's, neither overridden nor wrapped (by a tracing library)."""
     found = inspect.getattr_static(owner, name)
     return (
         isinstance(found, FunctionType)

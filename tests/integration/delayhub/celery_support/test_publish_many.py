@@ -14,6 +14,7 @@ import pytest
 import redis
 from celery import Celery, Task, signals
 from celery._state import _task_stack
+from kombu import Producer
 from kombu.exceptions import EncodeError, OperationalError
 
 import delayhub
@@ -163,6 +164,17 @@ def with_a_tracer(app: Celery, close: Any, patched: pytest.MonkeyPatch) -> dict[
     return {}
 
 
+def with_a_wrapped_producer(app: Celery, close: Any, patched: pytest.MonkeyPatch) -> dict[str, Any]:
+    inner = Producer.publish
+
+    @functools.wraps(inner)
+    def traced(self: Any, *args: Any, **options: Any) -> Any:
+        return inner(self, *args, **options)
+
+    patched.setattr(Producer, "publish", traced)
+    return {}
+
+
 def with_a_route_that_is_a_function(app: Celery, close: Any, patched: pytest.MonkeyPatch) -> dict[str, Any]:
     app.conf.task_routes = [lambda *_, **__: {"queue": "celery"}]
     return {}
@@ -191,6 +203,7 @@ def with_stamps(app: Celery, close: Any, patched: pytest.MonkeyPatch) -> dict[st
         with_sent_events,
         with_own_apply_async,
         with_a_tracer,
+        with_a_wrapped_producer,
         with_a_route_that_is_a_function,
         with_a_link,
         with_compression,
