@@ -69,10 +69,6 @@ class DatabaseScheduler(SharedTicks, TableScheduler):
             runs_once=bool(model.one_off),
         )
 
-    def reserve(self, entry: Any) -> Any:
-        """The entry; nothing is to be written later."""
-        return entry
-
     # ------------------------------------------------------------ writing tables
 
     def note_published(self, standing: Standing, occurrence: Occurrence) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import redis
-from celery.beat import PersistentScheduler, SchedulingError
+from celery.beat import PersistentScheduler, SchedulingError, event_t
 from celery.beat import Scheduler as CeleryScheduler
-from celery.schedules import crontab
+from celery.schedules import crontab, schedstate
 from celery.utils.log import get_logger
 from kombu.exceptions import OperationalError
 
@@ -34,6 +33,8 @@ MISSED_HEADER = "x-delayhub-missed"
 LOOK_MS = 5_000
 #: How soon it tries again after Redis did not answer.
 AWAY_SECONDS = 1.0
+#: What a publish raises then.
+AWAY = (redis.RedisError, OperationalError, OSError)
 
 
 class SharedTicks:
@@ -42,14 +43,17 @@ class SharedTicks:
     app: Any
     max_interval: Any
     schedule: Any
-    producer: Any
-    apply_async: Callable[..., Any]
 
     def __init__(self, app: Any, *args: Any, **options: Any) -> None:
         self._tended: TendedEntries | None = None
         self._looked_at: Any = None
         self._look_again_ms = 0
         self._is_away = False
+        self._heap: list[event_t] | None = None
+        #: What this tick publishes, the error that kept it from being published, and how long beat sleeps then.
+        self._claimed: tuple[Standing, Occurrence] | None = None
+        self._failure: Exception | None = None
+        self._sleep_seconds = 0.0
         self._beat = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
         if not options.get("lazy"):
             Missed.of(app.conf.get("beat_missed", Missed.ONCE))
@@ -57,11 +61,11 @@ class SharedTicks:
         super().__init__(app, *args, **options)  # type: ignore[call-arg]  # it is a mixin of schedulers
 
     def tick(self, *args: Any, **options: Any) -> float:
-        """Publishes an occurrence that is due, if it is this beat's; how many seconds to sleep then."""
-        del args, options
+        """Publish an occurrence that is due, if it is this beat's; return how many seconds to sleep then."""
+        self._heap = None  # so that Celery's own tick, which tracing libraries replace, asks populate_heap()
         try:
-            seconds = self._tick()
-        except (redis.RedisError, OperationalError, OSError) as error:
+            super().tick(*args, **options)  # type: ignore[misc]  # it is a mixin of schedulers
+        except AWAY as error:
             if not self._is_away:
                 logger.error("beat: the broker does not answer: %s", error, extra={"action": "beat"})  # noqa: TRY400  no traceback: it is the network
             self._is_away = True
@@ -69,7 +73,7 @@ class SharedTicks:
         if self._is_away:
             logger.info("beat: the broker answers again", extra={"action": "beat"})
             self._is_away = False
-        return seconds
+        return self._sleep_seconds
 
     def close(self) -> None:
         """Releases the connections."""
@@ -78,16 +82,45 @@ class SharedTicks:
             tended.client.connection_pool.disconnect()
         super().close()  # type: ignore[misc]  # it is a mixin of schedulers
 
-    def apply_entry(self, entry: Any, producer: Any = None) -> Exception | None:
-        """Publishes an entry; the error that kept it from being published."""
-        logger.info("Scheduler: Sending due task %s (%s)", entry.name, entry.task)
+    # ------------------------------------------------------------ what Celery's tick calls
+
+    def populate_heap(self, *args: Any, **options: Any) -> None:
+        """Put the occurrence that this beat has claimed, if there is one, where Celery's tick takes it from."""
+        del args, options
+        self._heap = []
+        self._claimed, self._sleep_seconds = self._claim_due()
+        if self._claimed is not None:
+            standing, occurrence = self._claimed
+            self._heap = [event_t(0, 0, due_entry(self.app, standing.definition.entry, occurrence))]
+
+    def is_due(self, entry: Any) -> schedstate:
+        """Return that an entry is due: only a claimed occurrence gets here."""
+        del entry
+        return schedstate(is_due=True, next=0)
+
+    def reserve(self, entry: Any) -> Any:
+        """Return the entry as it is: Redis counts its runs."""
+        return entry
+
+    def apply_entry(self, entry: Any, producer: Any = None) -> None:
+        """Publish the claimed occurrence by Celery's own method, which tracing libraries replace, and move on."""
+        assert self._claimed is not None
+        standing, occurrence = self._claimed
+        self._failure = None
+        with publishing(occurrence):
+            super().apply_entry(entry, producer=producer)  # type: ignore[misc]  # it is a mixin of schedulers
+        self._settle(self._tending(), standing, occurrence)
+
+    def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **options: Any) -> Any:
+        """Publish an entry; keep the error, which Celery's ``apply_entry`` logs and drops."""
         try:
-            result = self.apply_async(entry, producer=producer, advance=False)
+            return super().apply_async(entry, producer=producer, advance=advance, **options)  # type: ignore[misc]  # likewise
         except SchedulingError as error:
-            cause = error.__context__ or error
-            return cause if isinstance(cause, Exception) else error
-        logger.debug("%s sent. id->%s", entry.task, getattr(result, "id", None))
-        return None
+            cause = error.__context__
+            self._failure = cause if isinstance(cause, Exception) else error
+            if isinstance(self._failure, (OccurrenceTaken, *AWAY)):  # not worth a traceback
+                return None
+            raise
 
     # ------------------------------------------------------------ what a table adds
 
@@ -104,7 +137,8 @@ class SharedTicks:
 
     # ------------------------------------------------------------ a turn
 
-    def _tick(self) -> float:
+    def _claim_due(self) -> tuple[tuple[Standing, Occurrence] | None, float]:
+        """Return an occurrence that is due and this beat's, if there is one; and how many seconds to sleep then."""
         tended, entries = self._tending(), self.schedule
         if entries is not self._looked_at or tended.now_ms() >= self._look_again_ms:
             self._look(tended, entries)
@@ -112,10 +146,9 @@ class SharedTicks:
         until = min(first.next_ms, self._look_again_ms) if first is not None else self._look_again_ms
         now = tended.now_ms()
         if first is None or until > now:
-            return min(max(until - now, 1) / 1000, float(self.max_interval))
-        if first.next_ms <= now:
-            self._take(tended, first)
-        return 0.0
+            return None, min(max(until - now, 1) / 1000, float(self.max_interval))
+        occurrence = tended.claim(first) if first.next_ms <= now else None
+        return (None if occurrence is None else (first, occurrence)), 0.0
 
     def _look(self, tended: TendedEntries, entries: Any) -> None:
         tended.look([made for entry in list(entries.values()) if (made := self._definition(entry)) is not None])
@@ -124,22 +157,15 @@ class SharedTicks:
             show_state(standing)
         self.note_looked()
 
-    def _take(self, tended: TendedEntries, standing: Standing) -> None:
-        occurrence = tended.claim(standing)
-        if occurrence is None:
-            return
-        due = due_entry(self.app, standing.definition.entry, occurrence)
-        with publishing(occurrence):
-            error = self.apply_entry(due, producer=self.producer)
+    def _settle(self, tended: TendedEntries, standing: Standing, occurrence: Occurrence) -> None:
+        error = self._failure
         if isinstance(error, OccurrenceTaken):
             logger.info("%s", error, extra={"action": "beat"})
             tended.wait(standing)
             return
-        if not occurrence.is_over and isinstance(error, (redis.RedisError, OperationalError, OSError)):
+        if not occurrence.is_over and isinstance(error, AWAY):
             tended.wait(standing, milliseconds=int(AWAY_SECONDS * 1000))
             raise error
-        if error is not None:
-            logger.error("Message Error: %s was not sent: %s", due.name, error, exc_info=error)
         if occurrence.is_over or (error is None and tended.settle(occurrence)):  # settled: an eager task, for example
             tended.move_on(standing, occurrence)
             show_state(standing)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -49,6 +51,16 @@ def app() -> Iterator[Celery]:
 def hooks(app: Celery) -> Hooks:
     """The hooks that connections of the app find."""
     return hooks_of(app.connection_for_write().transport_options)
+
+
+def test_tracing_libraries_may_be_set_up_after_it() -> None:
+    # These modules keep what they import, so what is replaced later has to be replaced before they are imported.
+    late = {"billiard.pool", "celery.beat", "celery.concurrency.prefork", "celery.worker.consumer.consumer"}
+    code = f"import celery, delayhub, sys; delayhub.install(celery.Celery()); print({late} & sys.modules.keys())"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "set()"
 
 
 def test_it_gives_the_same_app_back() -> None:
