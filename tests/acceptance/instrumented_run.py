@@ -9,7 +9,6 @@ import json
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import wraps
@@ -259,9 +258,11 @@ def metrics(events: list[dict[str, Any]]) -> list[str]:
         if event["hostname"] != "probe":
             state.event(dict(event))
     samples = [one for family in REGISTRY.collect() if family.name.startswith("flower_") for one in family.samples]
-    counted: Callable[[Any], bool] = lambda one: one.name.endswith(("_total", "_count", "tasks", "online"))  # noqa: E731
+    ends = ("_total", "_count", "tasks", "online")  # those that are no times
     return sorted(
-        f"{one.name} {one.labels.get('type')} {one.labels.get('task')} {one.value}" for one in samples if counted(one)
+        f"{one.name} {one.labels.get('type')} {one.labels.get('task')} {one.value}"
+        for one in samples
+        if one.name.endswith(ends)
     )
 
 
