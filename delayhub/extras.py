@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.util import find_spec
 
 from delayhub.errors import NotInstalled
+
+logger = logging.getLogger(__name__)
 
 #: A module of each package that an extra brings itself, beside those of the extras that it includes.
 MODULES: Mapping[str, Sequence[str]] = {
@@ -23,7 +27,7 @@ MODULES: Mapping[str, Sequence[str]] = {
     "standalone": ("dj_database_url", "granian", "psycopg", "uvloop", "whitenoise"),
     "telemetry": ("opentelemetry",),
 }  # fmt: skip
-#: From which version on a package works, and the first one with which it was never tried.
+#: The oldest version of a package that works, and the first one that was not tested.
 BOUNDS: Mapping[str, tuple[str, str]] = {"celery": ("5.5", "5.8"), "kombu": ("5.5.2", "5.8"), "redis": ("6", "9")}
 
 
@@ -35,16 +39,23 @@ def require(*extras: str) -> None:
             raise NotInstalled(f"{', '.join(missing)} {are} not installed", extra=extras[0], name=missing[0])
 
 
+@cache
 def check_version(package: str, found: str) -> None:
-    """Raises NotInstalled where this version of a package of the extra ``celery`` is out of bounds.
+    """Check the version of a package of the extra ``celery``: log a warning, once, where it was not tested yet.
 
-    pip holds the bounds only for who installs the extra, not for who installs the package beside DelayHub.
+    pip knows the bounds only when it installs the extra, not when it installs the package alone.
+
+    Raises:
+        NotInstalled: the version is older than those that work.
     """
-    lowest, never_tried = BOUNDS[package]
-    if not _numbers(lowest) <= _numbers(found) < _numbers(never_tried):
-        raise NotInstalled(
-            f"{package} is {found}, and has to be {lowest} or newer, below {never_tried}", extra="celery", name=package
-        )
+    oldest, untested = BOUNDS[package]
+    if _numbers(found) < _numbers(oldest):
+        raise NotInstalled(f"{package} is {found}, and has to be {oldest} or newer", extra="celery", name=package)
+    if _numbers(found) >= _numbers(untested):
+        logger.warning(
+            "%s is %s, which this version of DelayHub was not tested with: it was tested with those below %s",
+            package, found, untested, extra={"action": "startup"},
+        )  # fmt: skip
 
 
 def not_installed(error: ModuleNotFoundError, *, extra: str) -> ModuleNotFoundError:

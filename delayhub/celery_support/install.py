@@ -49,7 +49,7 @@ def install(app: Celery, *, safe: bool = False) -> Celery:
 
     Raises:
         OptionError: the app's own control class has a method that is named like one of ours.
-        NotInstalled: Celery has a version that does not work, or was never tried.
+        NotInstalled: Celery has a version that does not work.
     """
     check_version("celery", celery.__version__)
     register()
