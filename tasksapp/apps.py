@@ -11,6 +11,7 @@ from django.apps import AppConfig, apps
 from django.apps.registry import Apps
 from django.core.checks import Tags, register
 from django.db import router
+from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, post_save
 from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
@@ -59,6 +60,11 @@ class TasksAppConfig(AppConfig):
             _called_at_first_use("tasksapp.timers.celery_settings.check_patience"), Tags.compatibility, deploy=True
         )
         register_job_store(SimpleLazyObject(_called_at_first_use("tasksapp.task_backends.delayed_task.TableStore")))
+        connection_created.connect(
+            _called_at_first_use("tasksapp.sql.driver.lost_connection.watch"),
+            weak=False,
+            dispatch_uid="tasksapp.sql.driver.lost_connection",
+        )
         post_save.connect(
             _called_at_first_use("tasksapp.biz_types.gates.follow_row"),
             sender="tasksapp.BizType",

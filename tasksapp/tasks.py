@@ -8,7 +8,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from celery import Celery, Task, shared_task
-from django.db import InterfaceError, OperationalError, connections
+from django.db import DatabaseError, InterfaceError
 
 from delayhub.celery_support.delayed_task import JOB_HEADER, NOW_HEADER, DelayedTask, run_job
 from delayhub.clock import moment
@@ -21,6 +21,7 @@ from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.biz_types.gates import gate_queues
 from tasksapp.jobs import job_log
 from tasksapp.models import BizType
+from tasksapp.models.database_faults import is_away
 from tasksapp.models.error_class import NOT_TAKEN
 from tasksapp.sql.claim_answer import ClaimedJob
 from tasksapp.timers.fitness import TIMER_TASK
@@ -67,17 +68,15 @@ def deliver(
         ungated: queues of the lane that are shut until their gates are written from their rows.
     """
     runtime = delivery_runtime()
-    connection = connections[runtime.using]
-    if connection.errors_occurred:
-        # Celery keeps connections. One that broke is replaced here, or every batch from now on would fail.
-        connection.close_if_unusable_or_obsolete()
     claimed_at = runtime.clock.monotonic()
     try:
         if ungated:
             gate_queues(patient_lane(lane), ungated, now=moment(now_ms), using=runtime.using)
             return
         answer = runtime.claimer.claim_due([UUID(job_id) for job_id in ids], now_ms=now_ms)
-    except (OperationalError, InterfaceError) as error:
+    except (DatabaseError, InterfaceError) as error:
+        if not is_away(error):
+            raise
         # The loader makes the timers again; by then the database may be back.
         logger.warning("%d due jobs wait for the database: %s", len(ids), error, extra={"action": "claim"})
         return

@@ -8,13 +8,14 @@ import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotDone
 
-from django.db import InterfaceError, OperationalError, connections, router
+from django.db import connections, router
 
 from delayhub.clock import SystemClock
 from delayhub.descriptors import watch_descriptors
 from tasksapp.alerts import outbox
 from tasksapp.alerts.watch import Turn, Watch
 from tasksapp.models import Job
+from tasksapp.models.database_faults import is_away
 from tasksapp.sql.driver.fork_guard import ForkGuard
 from tasksapp.sql.driver.own_thread import OwnThread
 
@@ -65,7 +66,9 @@ class WatchThreads:
         """One turn; whether the database answered. A failure is logged."""
         try:
             turn = self._turn()
-        except (OperationalError, InterfaceError, NotDone) as error:
+        except Exception as error:
+            if not isinstance(error, NotDone) and not is_away(error):
+                raise
             logger.debug("the database does not answer: %s", error, extra={"action": "alert"})
             self._held = False
             self._watch.note_away()
@@ -125,10 +128,11 @@ class WatchThreads:
             try:
                 with self._sending:
                     outbox.send_due(using=self._watch.using)
-            except (OperationalError, InterfaceError) as error:
-                logger.debug("messages wait for the database: %s", error, extra={"action": "alert"})
-            except Exception:
-                logger.exception("sending alerts failed, trying again", extra={"action": "alert"})
+            except Exception as error:
+                if is_away(error):
+                    logger.debug("messages wait for the database: %s", error, extra={"action": "alert"})
+                else:
+                    logger.exception("sending alerts failed, trying again", extra={"action": "alert"})
             finally:
                 connections[self._watch.using].close()
 

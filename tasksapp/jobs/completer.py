@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, connections, transaction
+from django.db import DatabaseError, InterfaceError, connections, transaction
 
 from delayhub.clock import Clock, due_ms, now_by
 from tasksapp.access.actors import RECEIVER
@@ -25,6 +25,7 @@ from tasksapp.jobs.masking import hidden_by, hide_in
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Status, Transition
+from tasksapp.models.database_faults import is_away, is_lock_timeout
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.new_job import seal_place
 from tasksapp.models.sealed_value import Tampered
@@ -34,7 +35,6 @@ from tasksapp.sql.leases import renew_leases
 from tasksapp.sql.ordered_keys import keys_in_order
 from tasksapp.sql.series_overlap import release_series
 from tasksapp.sql.write_outcomes import write_outcomes
-from tasksapp.stats.database_lock import is_lock_timeout
 from tasksapp.stats.pulse_recorder import Ended, pulse_recorder
 from tasksapp.timers.arming import move
 from tasksapp.timers.slots import settle
@@ -247,8 +247,8 @@ class Completer:
         connection = connections[self._using]
         try:
             return statement()
-        except (OperationalError, InterfaceError) as error:
-            if connection.in_atomic_block or is_lock_timeout(error):
+        except (DatabaseError, InterfaceError) as error:
+            if connection.in_atomic_block or is_lock_timeout(error) or not is_away(error):
                 raise  # a transaction cannot go on elsewhere, and another connection waits for the same lock
             logger.warning("trying again on a new database connection: %s", error, extra={"action": "reconnect"})
             connection.close()

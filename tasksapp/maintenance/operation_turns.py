@@ -6,11 +6,10 @@ import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from django.db import InterfaceError, OperationalError
-
 from delayhub.clock import Clock, now_by
 from tasksapp.conf import options
 from tasksapp.models import Operation
+from tasksapp.models.database_faults import is_away
 from tasksapp.operations.cursor import Cursor
 from tasksapp.operations.planner import Planner
 from tasksapp.operations.row import Superseded, ended
@@ -85,9 +84,9 @@ class OperationTurns:
             worker.run_once(operation, until=until)
         except Superseded:
             pass  # the next turn sees what somebody wrote
-        except (OperationalError, InterfaceError):
-            raise  # the database does not answer, or is busy: the next turn goes on
         except Exception as error:
+            if is_away(error):
+                raise  # the database does not answer, or is busy: the next turn goes on
             # One that cannot go on must not keep the others from their turns.
             logger.exception("operation %s failed", operation.pk, extra={"action": "operation"})
             self._end(operation, State.FAILED, why=f"{type(error).__name__}: {error}")

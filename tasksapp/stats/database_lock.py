@@ -1,18 +1,13 @@
-"""What waits for a lock: a statement that was ended for that, and the lock that keeps everybody from the jobs."""
+"""The lock in the database that keeps everybody from the jobs."""
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db import Error, connections
+from django.db import connections
 
 from tasksapp.models import Job
-
-#: SQLSTATE of a statement that has waited for ``lock_timeout``.
-_LOCK_NOT_AVAILABLE = "55P03"
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 #: The oldest lock on the table that keeps creates waiting, by the table of conflicts in PostgreSQL's manual. A look at
 #: it waits for no lock itself.
@@ -52,13 +47,3 @@ def lock_on_jobs(*, using: str) -> TableLock | None:
         cursor.execute(_HOLDER, [Job._meta.db_table, NOTED_SECONDS])
         row = cursor.fetchone()
     return None if row is None else TableLock(*row)
-
-
-def is_lock_timeout(error: Exception) -> bool:
-    """Whether a statement was ended since it waited too long for a lock; it has changed nothing."""
-    cause = error.__cause__
-    if not isinstance(error, Error):
-        return False
-    if isinstance(cause, sqlite3.Error):
-        return getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _BUSY
-    return getattr(cause, "sqlstate", None) == _LOCK_NOT_AVAILABLE

@@ -25,7 +25,6 @@ from tasksapp.api.http.problems import (
     Refused,
     database_away,
     internal_error,
-    is_away,
     malformed_request,
 )
 from tasksapp.biz_types.insert_limit import InsertLimit
@@ -58,6 +57,7 @@ from tasksapp.errors import (
     WrongOperationState,
     WrongState,
 )
+from tasksapp.models.database_faults import is_away
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.sealable import UNREADABLE
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 import sys
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import KW_ONLY, asdict, dataclass, field
@@ -15,7 +14,6 @@ from urllib.parse import urljoin
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import DisallowedHost
-from django.db import DatabaseError, InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import select_template
 from django.urls import (
@@ -36,7 +34,7 @@ from delayhub.api_models.problems import FieldError
 from delayhub.request_ids import current_request_id
 from tasksapp.api.http.problem_types import PROBLEM_TYPES
 from tasksapp.api.http.served import identified
-from tasksapp.stats.database_lock import is_lock_timeout
+from tasksapp.models.database_faults import is_away, is_lock_timeout
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -273,27 +271,3 @@ def _is_of_api(request: HttpRequest) -> bool:
 
 #: When a caller should try again.
 RETRY_SECONDS = 5
-#: What a PostgreSQL server answers that has become a standby: a change is refused there.
-READ_ONLY = "25006"
-#: The SQLSTATE class of statements that are too complex; psycopg counts it with those of lost connections.
-TOO_COMPLEX = "54"
-
-
-def is_away(error: Exception) -> bool:
-    """Whether the database did not answer, or refused for now: not reached, stopped, full, locked, or read-only."""
-    if not isinstance(error, DatabaseError | InterfaceError):
-        return False
-    cause = error.__cause__
-    if isinstance(cause, sqlite3.Error):
-        # SQLite has one exception for a file that is locked or gone, and for a table that does not exist.
-        code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-        return isinstance(error, OperationalError) and code & 0xFF != sqlite3.SQLITE_ERROR
-    sqlstate: str | None = getattr(cause, "sqlstate", None)
-    match error:
-        case OperationalError():
-            return not (sqlstate or "").startswith(TOO_COMPLEX)
-        case InternalError():
-            return sqlstate == READ_ONLY
-        case InterfaceError():
-            return "connection" in str(error) and "closed" in str(error)
-    return False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any
 
+import psycopg
 import pytest
 import redis
 from celery import Celery
@@ -153,8 +153,9 @@ def break_connection(transactional_db: None) -> Iterator[Callable[[], None]]:
 
     def break_it() -> None:
         if connection.vendor == "postgresql":
-            with suppress(OperationalError), connection.cursor() as cursor:
-                cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            connection.ensure_connection()
+            with psycopg.connect(connection.connection.info.dsn, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", [connection.connection.info.backend_pid])
         else:  # SQLite has no server that could end it
             connection.execute_wrappers.append(refuse_once)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import psycopg
 import pytest
-from django.db import OperationalError
+from django.db import InternalError, OperationalError
 
 from tasksapp.alerts import thread
 from tasksapp.alerts.thread import WatchThreads
@@ -43,9 +44,13 @@ def watched() -> Watched:
     return Watched()
 
 
-def test_a_database_that_is_away_is_noted(watched: Watched) -> None:
+@pytest.mark.parametrize(
+    ("kind", "cause"),
+    [(OperationalError, psycopg.OperationalError()), (InternalError, psycopg.errors.ReadOnlySqlTransaction())],
+)
+def test_a_database_that_is_away_is_noted(watched: Watched, kind: type[Exception], cause: Exception) -> None:
     def fail() -> Turn:
-        raise OperationalError("no connection")
+        raise kind("no connection, or one to a standby") from cause
 
     watched.turn = fail
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from unittest.mock import Mock
 
+import psycopg
 import pytest
+from django.db import InternalError
 from django.utils import timezone
 
 from delayhub.clock import SystemClock, moment
@@ -17,6 +20,7 @@ from tasksapp.maintenance.loader import Loader
 from tasksapp.maintenance.thread import MaintenanceThread
 from tasksapp.models import AuditEntry, BizType, Job, Operation, Status
 from tasksapp.operations.feed import LOOK_AHEAD
+from tasksapp.operations.runner import Runner
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.operation_runs import (
     ADA,
@@ -272,3 +276,16 @@ def test_operations_that_a_turn_has_no_time_for_come_first_in_the_next(
 
     assert taken == [1, 1, 1]
     assert Job.objects.filter(status=Status.DROPPED, operation_id__in=[one.pk for one in every]).count() == 15
+
+
+def test_an_operation_goes_on_after_a_turn_on_a_standby(biz_type: BizType, monkeypatch: pytest.MonkeyPatch) -> None:
+    dead_jobs(biz_type, 3)
+    operation, given = started("drop", biz_type="order.close"), turns()
+    refused = InternalError("cannot execute UPDATE in a read-only transaction")
+    refused.__cause__ = psycopg.errors.ReadOnlySqlTransaction()
+
+    with monkeypatch.context() as failing, pytest.raises(InternalError):
+        failing.setattr(Runner, "run_once", Mock(side_effect=refused))
+        given.run_once()
+
+    assert worked_off(operation).done == 3

@@ -9,8 +9,9 @@ import pytest
 from django.db import Error, IntegrityError, OperationalError, connection
 
 from tasksapp.models import BizType
+from tasksapp.models.database_faults import is_lock_timeout
 from tasksapp.stats import database_lock
-from tasksapp.stats.database_lock import is_lock_timeout, lock_on_jobs
+from tasksapp.stats.database_lock import lock_on_jobs
 from tasksapp.stats.delivery_health import DeliveryState, delivery_health
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from django.db import DataError, InterfaceError, InternalError, OperationalError, ProgrammingError, connection
 
-from tasksapp.api.http.problems import is_away
+from tasksapp.models.database_faults import is_away
 from tests.waiting import wait_until
 from tests.web_server import BIZ_TYPE, KEY, asked, prepare_database, web_server
 
