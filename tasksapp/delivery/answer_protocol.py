@@ -1,8 +1,12 @@
-"""aiohttp's protocol, with bounds on what receivers can make the event loop parse: in one turn, and for one answer."""
+"""aiohttp's protocol, with bounds on what receivers can make the event loop parse: in one turn, and for one answer.
+
+It also finds the status of an answer whose headers aiohttp refuses: aiohttp gives nothing of such an answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from typing import Any, Protocol
 
@@ -72,6 +76,16 @@ MAX_UNREAD_ANSWERS = 100
 #: parsed and never ends, such as empty lines before the answer or a chunk's extensions, until the timeout: ten such
 #: callbacks at once took all the time of the event loop.
 MAX_ANSWER_BYTES = 1_048_576
+#: Longer header lines and more headers are refused: eight times what aiohttp bears, which some proxies exceed.
+MAX_FIELD_BYTES, MAX_FIELDS = 65_536, 1_000
+#: So much of the beginning of an answer is searched for its status line: it can have a long reason phrase and interim
+#: answers before it.
+HEAD_BYTES = 32_768
+#: Whole interim answers, and then a whole status line. An interim answer that is not whole is not skipped.
+_STATUS_LINE = re.compile(
+    rb"[\r\n]*+(?:HTTP/1\.[01] 1(?!01)\d\d\b[^\r\n]*+\r?\n(?:[^\r\n]++\r?\n)*+\r?\n)*+"
+    rb"HTTP/1\.[01] (101|[2-9]\d\d)(?: [^\0\r\n]*+)?\r?\n"
+)
 
 
 class AnswerProtocol(ResponseHandler):
@@ -86,11 +100,21 @@ class AnswerProtocol(ResponseHandler):
         #: What was read and not parsed yet, and where it goes on.
         self._rest, self._offset = b"", 0
         self._bytes_left = MAX_ANSWER_BYTES
+        self._head = bytearray()
 
     def set_response_params(self, **options: Any) -> None:
         """Prepares for the answer to the next request; called by the connection."""
         self._bytes_left = MAX_ANSWER_BYTES + 4 * int(options["read_bufsize"])
-        super().set_response_params(**options)
+        self._head = bytearray()
+        super().set_response_params(
+            **options, max_line_size=MAX_FIELD_BYTES, max_field_size=MAX_FIELD_BYTES, max_headers=MAX_FIELDS
+        )
+
+    @property
+    def received_status(self) -> int | None:
+        """The status of the answer, also if its headers cannot be parsed; None without a complete status line."""
+        found = _STATUS_LINE.match(self._head)
+        return None if found is None else int(found[1])
 
     @property
     def should_close(self) -> bool:
@@ -100,6 +124,8 @@ class AnswerProtocol(ResponseHandler):
     def data_received(self, data: bytes) -> None:
         """Parses the data, what the turn has no time for in later turns; called by the event loop."""
         self._bytes_left -= len(data)
+        if len(self._head) < HEAD_BYTES:
+            self._head += data[: HEAD_BYTES - len(self._head)]
         if not data:
             # aiohttp's way to let a paused parser go on.
             super().data_received(data)

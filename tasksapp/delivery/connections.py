@@ -20,8 +20,10 @@ from typing import Any, NamedTuple
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
-from multidict import CIMultiDictProxy
+from aiohttp.streams import StreamReader
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.answer_protocol import AnswerProtocol, ParsingTurns
@@ -58,11 +60,22 @@ connection_state: ContextVar[ConnectionState] = ContextVar("connection_state", d
 
 
 class Answer(NamedTuple):
-    """A receiver's answer."""
+    """A receiver's answer, as far as it was received.
+
+    Args:
+        status_code: its status.
+        headers: its headers; none if they were not received completely.
+        body: as much of its body as is read.
+        fault: what went wrong after the status line; None for nothing.
+    """
 
     status_code: int
     headers: CIMultiDictProxy[str]
     body: bytes
+    fault: Exception | None = None
+
+
+_NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
 class Connections:
@@ -85,22 +98,26 @@ class Connections:
         """Closes all connections."""
         await self._connector.close()
 
-    async def exchange(self, route: Route, headers: str, body: bytes) -> Answer:
-        """Sends one request; gives back its answer, with as much of the body as is read.
+    async def exchange(self, route: Route, headers: str, body: bytes, *, ends: float) -> Answer:
+        """Send one request, and return its answer with as much of the body as is read.
 
-        No redirect is followed, nothing is decompressed, nothing is sent twice. There is no timeout here: the caller's
-        covers the whole.
+        The status line decides: once it is complete, what goes wrong after it is the answer's fault, and the connection
+        is closed. No redirect is followed, nothing is decompressed, nothing is sent twice.
 
         Args:
             route: where to.
             headers: the header lines that only this request has.
             body: its body.
+            ends: when its time is over, by the loop's clock.
+
+        Raises TimeoutError, OSError or aiohttp.ClientError if no complete status line came.
         """
         request = f"{route.head}{headers}{self._last_header}Content-Length: {len(body)}\r\n\r\n".encode() + body
-        connection = await self._connect(route)
+        async with asyncio.timeout_at(ends):
+            connection = await self._connect(route)
         transport = connection.transport
         try:
-            answer, whole = await self._converse(connection, request)
+            answer, whole = await self._converse(connection, request, ends=ends)
         except BaseException:
             if transport is not None:
                 transport.abort()
@@ -123,10 +140,12 @@ class Connections:
             connection = await self._connector.connect(route, traces=[], timeout=_NO_LIMIT)
         return connection
 
-    async def _converse(self, connection: aiohttp.connector.Connection, request: bytes) -> tuple[Answer, bool]:
-        """The answer, and whether the connection can be reused: all was sent, and all that came was read."""
+    async def _converse(
+        self, connection: aiohttp.connector.Connection, request: bytes, *, ends: float
+    ) -> tuple[Answer, bool]:
+        """Return the answer, and whether the connection can be reused: all was sent, and all that came was read."""
         protocol = connection.protocol
-        assert protocol is not None
+        assert isinstance(protocol, AnswerProtocol)
         transport = protocol.transport
         if transport is None or transport.is_closing():
             raise aiohttp.ClientConnectionResetError("the connection was closed before it was used")
@@ -135,23 +154,39 @@ class Connections:
             read_until_eof=True, auto_decompress=False, read_bufsize=max(self._answer_bytes, LEAST_BUFFER_BYTES)
         )
         transport.write(request)
-        try:
-            for _ in range(MAX_INTERIM_ANSWERS + 1):
-                message, content = await protocol.read()
-                if not 100 <= message.code < 200 or message.code == 101:
-                    break
-            else:
-                raise aiohttp.ClientPayloadError(f"more than {MAX_INTERIM_ANSWERS} interim answers")
-        except HttpProcessingError as error:
-            raise aiohttp.ClientPayloadError(f"not an HTTP answer: {error.message}") from error
+        message: RawResponseMessage | None = None
         parts: list[bytes] = []
-        room = self._answer_bytes
-        while room > 0 and not content.at_eof():
-            part = await content.read(room)
-            parts.append(part)
-            room -= len(part)
+        try:
+            async with asyncio.timeout_at(ends):
+                message, content = await _final_answer(protocol)
+                room = self._answer_bytes
+                while room > 0 and not content.at_eof():
+                    part = await content.read(room)
+                    parts.append(part)
+                    room -= len(part)
+        except (HttpProcessingError, aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
+            fault = _without_code(error) if isinstance(error, HttpProcessingError) else error
+            status_code = protocol.received_status if message is None else message.code
+            if status_code is None:
+                raise fault from error
+            headers = _NO_HEADERS if message is None else message.headers
+            return Answer(status_code, headers, b"".join(parts), fault), False
         whole = content.at_eof() and not transport.get_write_buffer_size()
         return Answer(message.code, message.headers, b"".join(parts)), whole
+
+
+async def _final_answer(protocol: AnswerProtocol) -> tuple[RawResponseMessage, StreamReader]:
+    """Return the first answer that is not an interim one, and its body."""
+    for _ in range(MAX_INTERIM_ANSWERS + 1):
+        message, content = await protocol.read()
+        if not 100 <= message.code < 200 or message.code == 101:
+            return message, content
+    raise aiohttp.ClientPayloadError(f"more than {MAX_INTERIM_ANSWERS} interim answers")
+
+
+def _without_code(error: HttpProcessingError) -> aiohttp.ClientPayloadError:
+    """Return the error without its code, which is none of the receiver's."""
+    return aiohttp.ClientPayloadError(f"not an HTTP answer: {error.message}")
 
 
 def _has_unasked_input(connection: aiohttp.connector.Connection) -> bool:

@@ -91,12 +91,27 @@ class Returned:
 CallbackOutcome = Delivered | Retry | GiveUp | Returned
 
 
+#: Kept among the headers of an answer that has a fault after its status line: what was wrong.
+REMARK = "delayhub-remark"
+
+
 class Response(NamedTuple):
-    """The receiver's answer, as far as it is kept."""
+    """The receiver's answer, as far as it is kept.
+
+    Args:
+        status_code: its status, which decides.
+        headers: its headers, none if they were not received completely; and the remark.
+        body: as much of its body as is kept.
+    """
 
     status_code: int
     headers: dict[str, str]
     body: str
+
+    @property
+    def remark(self) -> str:
+        """What was wrong with the answer after its status line; '' for nothing."""
+        return self.headers.get(REMARK, "")
 
 
 class CallbackResult(NamedTuple):

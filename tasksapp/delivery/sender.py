@@ -20,7 +20,16 @@ from tasksapp.delivery.answers import judge
 from tasksapp.delivery.callback import Callback, Target
 from tasksapp.delivery.client_tls import BadCertificate, context_of
 from tasksapp.delivery.connections import Answer, Connections, ConnectionState, connection_state
-from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, Failure, GiveUp, Response, Retry, Returned
+from tasksapp.delivery.outcomes import (
+    REMARK,
+    CallbackOutcome,
+    CallbackResult,
+    Failure,
+    GiveUp,
+    Response,
+    Retry,
+    Returned,
+)
 from tasksapp.delivery.route import BadHeader, Route, header_lines
 from tasksapp.delivery.sent_headers import SIGNATURE, Head, SentHeaders, own_lines
 
@@ -72,11 +81,10 @@ class Sender:
             made = sent_headers(callback, head=route.shown_head)
             lines = _own_lines(callback, made, started_ms)
             request_line, sent = route.shown_line, made
-            async with asyncio.timeout(target.timeout_seconds):
-                answer = await self._exchange(route, lines, callback)
+            answer = await self._exchange(route, lines, callback)
             duration_ms = self._ms_since(began)
             outcome = judge(target, answer.status_code, answer.headers, now_ms=started_ms + duration_ms)
-            response = _response(answer)
+            response = _response(answer, target)
         except (BadSecret, BadHeader, BadCertificate) as error:
             return CallbackResult(callback, Returned(f"system: {error}", after_seconds=60, is_fault=True))
         except Exception as error:
@@ -88,14 +96,15 @@ class Sender:
         return round((self._clock.monotonic() - began) * 1000)
 
     async def _exchange(self, route: Route, headers: str, callback: Callback) -> Answer:
+        ends = asyncio.get_running_loop().time() + callback.target.timeout_seconds
         if callback.target.at_most_once:
-            return await self._fresh.exchange(route, headers, callback.body)
+            return await self._fresh.exchange(route, headers, callback.body, ends=ends)
         try:
-            return await self._pooled.exchange(route, headers, callback.body)
+            return await self._pooled.exchange(route, headers, callback.body, ends=ends)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
             if connection_state.get() is not ConnectionState.REUSED:
                 raise
-        return await self._fresh.exchange(route, headers, callback.body)
+        return await self._fresh.exchange(route, headers, callback.body, ends=ends)
 
     def _route(self, target: Target) -> Route:
         # By identity: a target is made once for each edit of its biz type, and comparing would cost more.
@@ -152,9 +161,20 @@ def _own_lines(callback: Callback, sent: SentHeaders, started_ms: int) -> str:
     return lines
 
 
-def _response(answer: Answer) -> Response:
+def _response(answer: Answer, target: Target) -> Response:
     kept = {_text(name): _text(value)[:MAX_HEADER_LENGTH] for name, value in list(answer.headers.items())[:MAX_HEADERS]}
+    if answer.fault is not None:
+        kept[REMARK] = _remark(answer.fault, target)
     return Response(answer.status_code, kept, _text(answer.body.decode("utf-8", "replace")))
+
+
+def _remark(fault: Exception, target: Target) -> str:
+    """What was wrong with an answer whose status is known."""
+    return _no_answer_within(target) if isinstance(fault, TimeoutError) else _text(_in_one_line(fault))
+
+
+def _no_answer_within(target: Target) -> str:
+    return f"no whole answer within {target.timeout_seconds:g} s"
 
 
 def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackOutcome:  # noqa: PLR0911  a table
@@ -168,9 +188,10 @@ def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackO
         case AddressRefused():
             return GiveUp(str(refusal.strerror), kind)
         case TimeoutError():
-            seconds = callback.target.timeout_seconds
-            what = "no connection" if unsent else "no whole answer"
-            return Retry(f"{what} within {seconds:g} s", unsent=unsent, kind=kind)
+            text = _no_answer_within(callback.target)
+            if unsent:
+                text = f"no connection within {callback.target.timeout_seconds:g} s"
+            return Retry(text, unsent=unsent, kind=kind)
         case aiohttp.InvalidURL():
             # Without it: what cannot be read cannot be masked.
             return GiveUp("its URL is none that can be called", kind)

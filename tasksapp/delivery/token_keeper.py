@@ -198,8 +198,9 @@ class TokenKeeper:
     async def _ask(self, grant: Grant) -> AccessToken:
         made_ms = self._clock.now_ms()
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                answer = await self._exchange(grant)
+            answer = await self._exchange(grant)
+            if answer.fault is not None:
+                raise answer.fault  # half a token is none
             return read_token(answer.status_code, answer.body, made_ms=made_ms)
         except NoToken as error:
             raise self._failure(grant, error.reason) from None
@@ -227,7 +228,8 @@ class TokenKeeper:
             authorization=authorization,
         )
         route = Route(target, user_agent=USER_AGENT)
-        return await self._connections.exchange(route, "", urlencode(form).encode())
+        ends = asyncio.get_running_loop().time() + ANSWER_SECONDS
+        return await self._connections.exchange(route, "", urlencode(form).encode(), ends=ends)
 
     def _failure(self, grant: Grant, reason: str) -> NoToken:
         # A little before the gate opens for the job that tries it again, or that job would wait once more.

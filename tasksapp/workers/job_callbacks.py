@@ -13,7 +13,7 @@ from tasksapp.biz_types.target import NotAsItStands, own_target, target_of
 from tasksapp.biz_types.unreadable import HOLD
 from tasksapp.conf import options
 from tasksapp.delivery.callback import Callback, Target
-from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
+from tasksapp.delivery.outcomes import REMARK, CallbackResult, Delivered, GiveUp, Retry, Returned
 from tasksapp.jobs import completion
 from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.running_job import RunningJob
@@ -157,7 +157,7 @@ def _finished(job: RunningJob, result: CallbackResult, *, now: datetime) -> Fini
         case Delivered():
             tried = _tried(job, result, "")
             # Of most jobs this is all there ever is, and nobody reads it: it was half of what PostgreSQL keeps of them.
-            is_kept = tried.number > 1 or options().kept_exchanges == "all"
+            is_kept = tried.number > 1 or options().kept_exchanges == "all" or REMARK in tried.response_headers
             return completion.succeeded(job, tried=tried if is_kept else completion.without_exchange(tried))
         case Retry(reason, after_seconds, unsent, kind):
             tried = _tried(job, result, reason)

@@ -144,13 +144,17 @@ def test_what_one_receiver_pours_delays_no_callback_of_another(head: bytes, unit
     [
         pytest.param(CHUNKED + b"1;", b"a=b;", id="extensions of a chunk"),
         pytest.param(CHUNKED, b"0", id="the length of a chunk"),
+        pytest.param(CHUNKED.replace(b"200", b"503"), b"0", id="the length of a chunk of a failure"),
         pytest.param(b"", b"\r\n", id="empty lines"),
     ],
 )
-def test_an_answer_that_is_parsed_and_never_ends_is_a_failed_attempt(head: bytes, unit: bytes) -> None:
+def test_an_answer_that_is_parsed_and_never_ends_is_cut_off(head: bytes, unit: bytes) -> None:
     result = outcome_of(pouring(head, unit), timeout_seconds=20.0)
 
-    assert failed(result).reason.endswith("the answer is too long")
+    told = failed(result).reason if result.response is None else result.response.remark
+    assert told.endswith("the answer is too long")
+    assert (result.response is None) == (not head)
+    assert isinstance(result.outcome, Delivered) == (b"200" in head)
 
 
 class Transport(asyncio.Transport):

@@ -12,7 +12,7 @@ from django.utils import timezone
 from delayhub.engine import TimerLane, due_ms
 from tasksapp.biz_types.unreadable import HOLD
 from tasksapp.delivery.callback import Callback
-from tasksapp.delivery.outcomes import CallbackOutcome, CallbackResult, Delivered, GiveUp, Response, Retry
+from tasksapp.delivery.outcomes import REMARK, CallbackOutcome, CallbackResult, Delivered, GiveUp, Response, Retry
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer
 from tasksapp.jobs.creation import create
@@ -104,6 +104,22 @@ def test_requests_and_answers_are_kept_unless_the_first_attempt_succeeds(
     assert (attempt.number, attempt.status_code, attempt.duration_ms) == (attempts + 1, 200, 5)
     exchange = [attempt.request_line, attempt.response_headers, attempt.response_body]
     assert exchange == (["POST https://shop.example/", {"Server": "nginx"}, "fine"] if lines else ["", {}, ""])
+
+
+def test_an_answer_with_a_fault_is_kept_where_it_has_succeeded(
+    biz_type: BizType, claimer: Claimer, callbacks: JobCallbacks
+) -> None:
+    (callback,) = make(claimer, callbacks, 1)
+
+    answer = Response(204, {REMARK: "the body is too long"}, "")
+    callbacks.write(
+        [CallbackResult(callback, Delivered(), callback.run_at_ms, 5, answer, "POST https://shop.example/")]
+    )
+
+    attempt = Attempt.objects.get()
+    assert (attempt.job.status, attempt.error, attempt.status_code) == (Status.SUCCEEDED, "", 204)
+    assert attempt.response_headers == {"delayhub-remark": "the body is too long"}
+    assert attempt.request_line == "POST https://shop.example/"
 
 
 def test_jobs_whose_secret_cannot_be_read_are_given_back_and_get_timers(

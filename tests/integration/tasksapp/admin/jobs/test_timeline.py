@@ -9,6 +9,7 @@ import pytest
 from django.test import RequestFactory
 
 from tasksapp.admin.jobs.timeline import Timeline, read_timeline
+from tasksapp.delivery.outcomes import REMARK
 from tasksapp.delivery.sent_headers import SentHeaders
 from tasksapp.models import Attempt, AuditEntry, BizType, Job, Status
 from tests.job_rows import store_job
@@ -65,6 +66,15 @@ def test_an_attempt_has_what_was_sent_and_answered(job: Job, admin_user: Any) ->
     assert exchange.response_headers == [("Server", "nginx")]
     assert "oops" in str(exchange.response_body)
     assert "Bearer <SECRET>" in exchange.curl
+
+
+def test_a_remark_on_an_answer_is_shown_and_is_no_failure(job: Job, admin_user: Any) -> None:
+    store_attempt(job, 1, status_code=204, error="", response_headers={REMARK: "the body is too long"})
+
+    attempt = timeline(job, admin_user).events[1]
+
+    assert attempt.kind == "ok"
+    assert attempt.detail.startswith("the body is too long · ")
 
 
 def test_headers_that_are_kept_short_are_shown_whole(job: Job, admin_user: Any) -> None:
