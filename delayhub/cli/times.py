@@ -40,10 +40,10 @@ def moment(text: str) -> datetime:
 
     Raises OptionError.
     """
-    if text[:1] in ("+", "-"):
-        away = duration(text[1:])
-        return now() + away if text[0] == "+" else now() - away
     try:
+        if text[:1] in ("+", "-"):
+            away = duration(text[1:])
+            return now() + away if text[0] == "+" else now() - away
         # Without a zone, the machine's own is meant.
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from tasksapp.delivery.host_patterns import may_lead_to
 from tasksapp.delivery.own_request import OwnRequest, read_own_request, shown_own_request
 from tasksapp.delivery.request_url import BadUrl, request_url
 from tasksapp.delivery.sent_request import MASK, is_secret
-from tasksapp.jobs.validation import Rule
+from tasksapp.jobs.validation import Rule, is_number
 from tasksapp.models import BizType
 from tasksapp.models.encrypted_text import seal
 
@@ -87,8 +87,7 @@ class RequestOfItsOwn(Rule):
     def _timeout(self, given: Any) -> float | None:
         if given is None:
             return None
-        is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
-        if not is_number or not math.isfinite(given) or given < SHORTEST_TIMEOUT:
+        if not is_number(given) or not SHORTEST_TIMEOUT <= given <= threading.TIMEOUT_MAX:
             text = f"timeout_seconds must be a number of seconds, at least {SHORTEST_TIMEOUT}, got {given!r:.80}"
             raise self.refusal("invalid", text)
         return float(given)

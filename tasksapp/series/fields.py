@@ -17,7 +17,7 @@ from tasksapp.models import BizType, Series
 from tasksapp.models.new_job import Carried
 from tasksapp.series.cron import LONGEST as LONGEST_CRON
 from tasksapp.series.plan import schedule_of
-from tasksapp.series.schedule import listed
+from tasksapp.series.schedule import FIRST, LAST, LONGEST_JITTER, listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,11 @@ class TimeList(Rule):
             return []
         if not isinstance(given, list | tuple):
             raise self.refusal("invalid", f"must be a list of times, got {given!r:.80}")
-        return [moment.isoformat() for moment in listed(given)]
+        moments = listed(given)
+        if moments and not FIRST <= moments[0] <= moments[-1] <= LAST:
+            text = _("times may be from %(first)s to %(last)s")
+            raise InvalidSeries("times", "out_of_range", text % {"first": FIRST.date(), "last": LAST.date()})
+        return [moment.isoformat() for moment in moments]
 
 
 #: The columns that its jobs get from it.
@@ -95,7 +99,7 @@ def check(series: Series, *, now: datetime) -> None:
     elif series.anchor is None:
         series.anchor = (series.starts_at or now).replace(microsecond=0)
     when = schedule_of(series)
-    if not timedelta(0) <= series.jitter <= timedelta(days=366):
+    if not timedelta(0) <= series.jitter <= LONGEST_JITTER:
         raise InvalidSeries("jitter", "range", _("jitter may be a year at most"))
     if series.jitter:
         gap = when.shortest_gap(series.starts_at or datetime(2001, 1, 1, tzinfo=UTC))

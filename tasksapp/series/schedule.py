@@ -12,12 +12,18 @@ from typing import Any, Protocol
 from django.utils.translation import gettext as _
 
 from tasksapp.errors import InvalidSeries
+from tasksapp.jobs.validation import EARLIEST, LATEST
 from tasksapp.series.cron import Cron, cron, zone_of
 
 #: Occurrences are so far apart at least.
 SHORTEST = timedelta(seconds=1)
 #: An interval is so long at most.
 LONGEST = timedelta(days=3660)
+#: A job is due so much later than its occurrence at most.
+LONGEST_JITTER = timedelta(days=366)
+#: The bounds of occurrences: with its jitter each is a moment that every time zone has a date for.
+FIRST, LAST = EARLIEST, LATEST - LONGEST_JITTER
+_TICK = timedelta(microseconds=1)
 #: A list has so many times at most.
 MOST_TIMES = 1_000
 #: So many occurrences in a row show how close the closest are.
@@ -77,29 +83,27 @@ class Schedule:
 
     Args:
         moments: what names them.
-        starts_at: none comes before; None for no bound.
-        ends_at: none comes after; None for no bound.
+        starts_at: none comes before.
+        ends_at: none comes after.
     """
 
     moments: Moments
-    starts_at: datetime | None = None
-    ends_at: datetime | None = None
+    starts_at: datetime = FIRST
+    ends_at: datetime = LAST
 
     def after(self, moment: datetime) -> Iterator[datetime]:
         """The occurrences after that moment, in order, in UTC."""
-        if self.starts_at is not None:
-            moment = max(moment, self.starts_at - timedelta(microseconds=1))
+        moment = max(moment, self.starts_at - _TICK)
         for each in _within_time(self.moments.after(moment)):
-            if self.ends_at is not None and each > self.ends_at:
+            if each > self.ends_at:
                 return
             yield each
 
     def before(self, moment: datetime) -> Iterator[datetime]:
         """The occurrences before that moment, the last first, in UTC."""
-        if self.ends_at is not None:
-            moment = min(moment, self.ends_at + timedelta(microseconds=1))
+        moment = min(moment, self.ends_at + _TICK)
         for each in _within_time(self.moments.before(moment)):
-            if self.starts_at is not None and each < self.starts_at:
+            if each < self.starts_at:
                 return
             yield each
 
@@ -149,7 +153,9 @@ def schedule(
         raise InvalidSeries("ends_at", "too_early", _("ends_at may not be before starts_at"))
     zone_of(time_zone)
     return Schedule(
-        moments=_moments(cron_expression, time_zone, every, anchor, times), starts_at=starts_at, ends_at=ends_at
+        moments=_moments(cron_expression, time_zone, every, anchor, times),
+        starts_at=max(starts_at or FIRST, FIRST),
+        ends_at=min(ends_at or LAST, LAST),
     )
 
 

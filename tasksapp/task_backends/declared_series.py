@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
 
 from celery import current_app
@@ -132,11 +131,9 @@ def _move(row: Series, task: RepeatingTask, fields: Mapping[str, Any], *, by: Ac
 
 def _fields_of(task: RepeatingTask) -> dict[str, Any]:
     given = {**_UNSAID, **(task.job_series or {})}
-    every = given["every"]
-    if every is not None and not isinstance(every, timedelta):
-        given["every"] = timedelta(seconds=every)
     return {
         **given,
+        "every": RULES["every"](given["every"]),
         "name": task.name[-NAME_LENGTH:],
         "body": encoded((), {}),
         "max_attempts": task.job_max_attempts,

@@ -23,6 +23,7 @@ from tasksapp.jobs import completion
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.masking import hidden_by
+from tasksapp.jobs.retry_policy import LONGEST_WAIT
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models.error_class import task_error_class
 from tasksapp.models.sealable import UNREADABLE
@@ -264,7 +265,7 @@ def _asked_wait_seconds(error: Exception, *, now: datetime) -> float | None:
             at = when if when.tzinfo else when.replace(tzinfo=UTC)
             return (at - now).total_seconds()
         case int() | float():
-            return float(when)
+            return min(when, LONGEST_WAIT.total_seconds())  # a whole number may be too large for a float
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -167,8 +166,6 @@ class SeriesForm(OwnRequestFields):
         if self._shown and isinstance(given.get("body"), WrittenJson) and given["body"].text == self._shown.strip():
             del given["body"]
         given |= self.changed_request(self._request)
-        for name in ("every", "jitter"):
-            given[name] = None if cleaned.get(name) is None else timedelta(seconds=cleaned[name])
         given["times"] = cleaned.get("times", "").split()
         return given
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 import redis
@@ -17,6 +17,7 @@ import delayhub
 from delayhub import delayed_task
 from delayhub.engine import DelayQueue, due_ms
 from tasksapp.errors import InvalidJob
+from tasksapp.jobs.retry_policy import LONGEST_WAIT
 from tasksapp.models import Attempt, Job, Status
 from tasksapp.tasks import _forward
 from tests.integration.tasksapp.claiming import claim
@@ -88,6 +89,32 @@ def test_a_retry_beyond_max_retries_is_the_end_of_the_job() -> None:
 
     assert (scheduled.job.status, scheduled.job.attempts) == (Status.DEAD, 2)
     assert "max_retries=1" in scheduled.job.last_error
+
+
+@pytest.mark.parametrize(
+    ("asked", "wait"),
+    [
+        ({"countdown": -(10**400)}, timedelta(0)),
+        ({"countdown": 10**400}, LONGEST_WAIT),
+        ({"countdown": float("inf")}, LONGEST_WAIT),
+        ({"countdown": float("nan")}, timedelta(0)),
+        ({"eta": datetime.min}, timedelta(0)),  # noqa: DTZ901  without a time zone, as Celery takes it
+        ({"eta": datetime.fromisoformat("9999-12-31T23:59:59.999999-12:00")}, LONGEST_WAIT),
+    ],
+)
+def test_a_retry_at_an_end_of_time_comes_within_the_bounds(asked: dict[str, Any], wait: timedelta) -> None:
+    name = f"tests.shop.far{uuid4().hex}"
+
+    @delayed_task(biz_type="shop.far", name=name, bind=True)
+    def far(self: Any) -> None:
+        raise self.retry(**asked)
+
+    scheduled: Any = far.schedule()
+    with pytest.raises(Retry) as again:
+        work(far, scheduled.id)
+
+    began = Attempt.objects.latest("started_at").started_at
+    assert abs(again.value.when - began - wait) < timedelta(seconds=10)
 
 
 @pytest.mark.parametrize("options", [{"unique": True}, {"unique": "one"}, {"flow_key_by": "order"}])

@@ -37,7 +37,9 @@ def test_a_time_is_absolute_or_from_now(monkeypatch: pytest.MonkeyPatch) -> None
     assert moment("2027-01-31T09:00") == datetime(2027, 1, 31, 9).astimezone()
 
 
-@pytest.mark.parametrize("text", ["", "tomorrow", "+", "+soon", "2027-13-01", "0001-01-01T00:00+14:00x"])
+@pytest.mark.parametrize(
+    "text", ["", "tomorrow", "+", "+soon", "2027-13-01", "0001-01-01T00:00+14:00x", "+9999999d", "-9999999d"]
+)
 def test_another_text_is_no_time(text: str) -> None:
     with pytest.raises(OptionError):
         moment(text)

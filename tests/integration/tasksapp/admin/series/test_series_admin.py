@@ -167,6 +167,28 @@ def test_refusals_of_schedules_are_in_the_language_of_the_page(person: Client, b
     assert "无法解读 cron" in text_of(answer)
 
 
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("every", "1e18"),
+        ("jitter", "1e18"),
+        ("anchor", "9999-12-31T23:59:59"),
+        ("starts_at", "0001-01-01T00:00:00"),
+        ("ends_at", "9999-12-31T23:59:59"),
+        ("times", "9999-12-31T23:59:59Z"),
+    ],
+)
+def test_a_value_beyond_the_calendar_is_refused_at_its_field(
+    person: Client, biz_type: BizType, field: str, given: str
+) -> None:
+    schedule = {"cron": ""} if field in {"every", "times"} else {"cron": "", "every": "60"} if field == "anchor" else {}
+
+    answer = person.post(f"{LIST}add/", {**TYPED, "biz_type": biz_type.pk, **schedule, field: given})
+
+    assert answer.status_code == 200
+    assert answer.context["form"].errors.keys() == {field}
+
+
 def test_it_is_edited_paused_resumed_triggered_and_deleted(person: Client, morning: Series) -> None:
     of_one = f"{LIST}{morning.pk}/"
     typed = {**TYPED, "cron": "30 9 * * *", "version": "1"}
