@@ -24,7 +24,7 @@ from delayhub.celery_support.queue_verbs import Outcome, redrive_all
 from delayhub.celery_support.queued_task import QueuedTask, messages_of, stretch
 from delayhub.celery_support.revocation import listed, revoke_waiting, stamped_ids, wanted_stamps
 from delayhub.celery_support.task_limits import TaskLimit, set_at_once_for_all, set_for_all, task_limits
-from delayhub.engine import Counts, DelayQueue, Place, due_ms
+from delayhub.engine import Counts, DelayQueue, Place
 from delayhub.engine.entry import text
 from delayhub.engine.fitness import Fitness, examine
 from delayhub.engine.key_holders import KeyHolder, look_at_keys
@@ -35,6 +35,7 @@ from delayhub.engine.unique import free_key
 from delayhub.errors import NotOurBroker, OldWorkersAlive, OptionError
 from delayhub.transport.channel import Channel
 from delayhub.transport.cluster_transport import ClusterChannel
+from delayhub.transport.envelope import moment_of, runnable_ms
 from delayhub.transport.kombu_migration import Exported, Imported, KombuBroker, KombuCounts, take_lost_leases_back
 
 logger = get_logger(__name__)
@@ -159,7 +160,7 @@ class Control(CeleryControl):
         """Whether a waiting task of that id was moved to another time; a task that a worker holds is not.
 
         Args:
-            eta: the new time; without a time zone it is in the app's.
+            eta: the new time, now where it is past; without a time zone it is in UTC, as with ``apply_async``.
             countdown: or the seconds from now.
             queue: where to look; everywhere by default.
 
@@ -177,11 +178,10 @@ class Control(CeleryControl):
                 raise ValueError(f"a countdown is a number of seconds, got {countdown!r}") from error
         if not isinstance(eta, datetime):
             raise TypeError(f"an eta is a datetime, got {eta!r}")
-        moment = eta if eta.tzinfo else eta.replace(tzinfo=self.app.timezone)
+        due = runnable_ms(moment_of(eta))
         with self._channel() as channel:
             answers = [
-                channel.queue(name).reschedule([task_id], due_ms=due_ms(moment))[0]
-                for name in self._queues(channel, queue)
+                channel.queue(name).reschedule([task_id], due_ms=due)[0] for name in self._queues(channel, queue)
             ]
         return "moved" in answers
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from datetime import tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -79,16 +78,11 @@ class Connect:
     def __init__(self, app: Celery) -> None:
         self.connect = cast("Any", app)._connection
 
-        def zone() -> tzinfo:
-            found: tzinfo = app.timezone
-            return found
-
         def is_patient() -> bool:
             return app.conf.broker_connection_max_retries is None
 
         self.is_patient = is_patient
         self.hooks = Hooks(
-            naive_zone=zone,
             running_tags=running_tags,
             on_revoked=state.revoked.add,
             on_dead=partial(announce_dead, app),

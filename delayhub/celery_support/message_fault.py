@@ -16,13 +16,10 @@ from kombu.log import get_logger
 
 from delayhub.celery_support.idle_options import scheme_of
 from delayhub.transport.channel import Channel
-from delayhub.transport.envelope import DUE_HEADER, is_unicode
+from delayhub.transport.envelope import DUE_HEADER, LAST_MS, is_unicode
 
 #: Whether a value is sound, and what it should be, in words.
 _Want = tuple[Callable[[Any], bool], str]
-
-#: The last moment that Python's ``datetime`` has, in ms.
-LAST_MS = 253_402_300_799_999
 
 
 def fault_of(message: Any) -> str | None:

@@ -166,7 +166,6 @@ class Channel(KombuChannel):
         return to_entry(
             message,
             priority_steps=self.priority_steps,
-            naive_zone=self.hooks.naive_zone(),
             is_compact=self.options.compact if is_compact is None else is_compact,
         )
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect
 from collections.abc import Sequence
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime
 from typing import Any
 
 from kombu.log import get_logger
 from kombu.utils.json import dumps
 
+from delayhub.clock import moment
 from delayhub.engine import Entry, due_ms
 from delayhub.engine.task_name import FLOW_KEY_HEADER, fault_of
 from delayhub.transport.compact import LaterFormat, packed, token_of, unpacked
@@ -26,6 +28,12 @@ REDELIVERED = "redelivered"
 #: Length of the delivery tags that kombu makes: random, so that no two publishes have the same.
 TOKEN_LENGTH = 36
 
+#: The last moment that Python's ``datetime`` has, in ms.
+LAST_MS = 253_402_300_799_999
+#: A later expiry is taken for this one, a year before the calendar ends: each time zone has a date for it.
+LAST_EXPIRY_MS = LAST_MS - 366 * 86_400_000
+_UNREADABLE_EXPIRY = re.compile(r"0001|9999|.*[+-]\d\d:\d\d:\d\d")
+
 #: Longest task id, in characters, that becomes an entry's id; an entry with a longer one is named by its delivery tag.
 MAX_ID = 128
 
@@ -40,7 +48,7 @@ class Later(Unreadable):
     """A payload was written by a later release, which other workers may have already."""
 
 
-def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzinfo, is_compact: bool = False) -> Entry:
+def to_entry(message: Message, *, priority_steps: Sequence[int], is_compact: bool = False) -> Entry:
     """The entry that keeps a message.
 
     The eta is taken out on a copy and set to None: the same dict goes to every queue of an exchange, a failed put is
@@ -49,7 +57,6 @@ def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzi
     Args:
         message: as kombu makes it.
         priority_steps: the lowest priority of each step, as the transport option of that name.
-        naive_zone: the time zone of an eta that has none.
         is_compact: store it in the compact form, where it has one.
 
     Raises:
@@ -63,11 +70,14 @@ def to_entry(message: Message, *, priority_steps: Sequence[int], naive_zone: tzi
         # A retry inherits this too, but it is a message of its own, which was never delivered.
         headers = {name: value for name, value in headers.items() if name != REDELIVERED}
         message = {**message, "headers": headers}
+    if (expires := headers.get("expires")) and (readable := _readable(expires)) is not expires:
+        headers = {**headers, "expires": readable}
+        message = {**message, "headers": headers}
     if DUE_HEADER in headers or headers.get("eta") is not None:
         # A retry inherits our header from the delivery before it; only the eta says when this message is due.
         headers = {name: value for name, value in headers.items() if name != DUE_HEADER}
         if headers.get("eta") is not None:
-            due = due_ms(moment_of(headers["eta"], naive_zone))
+            due = runnable_ms(moment_of(headers["eta"]))
             headers["eta"] = None
             headers[DUE_HEADER] = due
         message = {**message, "headers": headers}
@@ -114,10 +124,29 @@ def is_unicode(name: str) -> bool:
     return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
-def moment_of(eta: str | datetime, naive_zone: tzinfo) -> datetime:
-    """The moment that an eta header names; without a time zone it is in ``naive_zone``."""
-    moment = eta if isinstance(eta, datetime) else datetime.fromisoformat(eta)
-    return moment if moment.tzinfo else moment.replace(tzinfo=naive_zone)
+def moment_of(eta: str | datetime) -> datetime:
+    """Return the moment that an eta or an expiry names; without a time zone it is in UTC, as in Celery's workers."""
+    found = eta if isinstance(eta, datetime) else datetime.fromisoformat(eta)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def runnable_ms(at: datetime) -> int:
+    """Return the Unix ms at which a message is due: a moment before 1970 means now."""
+    return min(max(0, due_ms(at)), LAST_MS)
+
+
+def _readable(expires: Any) -> Any:
+    """Return an expiry that Celery's worker can read, at the same moment where there is one.
+
+    It cannot read an offset with seconds, which places had before 1900 or so, and ends at a year that has no dates in
+    the app's time zone.
+    """
+    if not isinstance(expires, str) or not _UNREADABLE_EXPIRY.match(expires):
+        return expires
+    try:
+        return moment(min(runnable_ms(moment_of(expires)), LAST_EXPIRY_MS)).isoformat()
+    except ValueError:
+        return expires
 
 
 def to_kombu(message: Message, *, due: datetime | None) -> Message:

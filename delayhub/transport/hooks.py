@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
 from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary
@@ -18,7 +17,6 @@ class Hooks:
     transport option, so that pools do not mix them either.
 
     Args:
-        naive_zone: gives the time zone of an eta that has none.
         running_tags: gives the delivery tags of messages that are being worked on; they outlive their connection.
         on_revoked: gets the id of a message that is about to be delivered although it was revoked.
         free_processes: gives how many messages the program could start at once; None where it does not know.
@@ -26,7 +24,6 @@ class Hooks:
         on_dead: gets the kombu message that is about to be dead since no process survives it, and the reason.
     """
 
-    naive_zone: Callable[[], tzinfo] = lambda: UTC
     running_tags: Callable[[], frozenset[str]] = frozenset
     on_revoked: Callable[[str], None] = lambda _: None
     free_processes: Callable[[], int | None] = lambda: None

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from datetime import UTC
 from typing import Any
 
 from kombu.log import get_logger
@@ -74,7 +73,7 @@ def unique_of(message: Mapping[str, Any]) -> UniqueKey | None:
             milliseconds=int(said.get("ms") or 0),
             when_taken=publish.when_taken if publish is not None else WhenTaken.WAIT,
             is_canvas=publish is None or publish.is_canvas,
-            expires_ms=due_ms(moment_of(headers["expires"], UTC)) if headers.get("expires") else 0,
+            expires_ms=due_ms(moment_of(headers["expires"])) if headers.get("expires") else 0,
             continued=publish.continued if publish is not None else "",
         )
     except (OptionError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -28,24 +28,17 @@ def test_what_should_have_been_is_now(when: dict[str, Any], app: Celery, queue: 
 
 
 @pytest.mark.parametrize("utc", [True, False])
-@pytest.mark.parametrize(
-    ("eta", "offset"),
-    [
-        (datetime(2030, 1, 15, 12), 1),  # noqa: DTZ001  as below: winter
-        (datetime(2030, 7, 15, 12), 2),  # noqa: DTZ001  summer
-        (datetime(2030, 3, 31, 2, 30), 1),  # noqa: DTZ001  an hour that the clock skips: as if it had not
-        (datetime(2030, 10, 27, 2, 30), 2),  # noqa: DTZ001  an hour that it shows twice: the first
-    ],
-)
-def test_an_eta_without_a_time_zone_is_in_the_apps(
-    utc: bool, eta: datetime, offset: int, app: Celery, queue: DelayQueue
+def test_an_eta_without_a_time_zone_is_in_utc_as_celerys_workers_read_it(
+    utc: bool, app: Celery, queue: DelayQueue
 ) -> None:
     app.conf.update(timezone="Europe/Berlin", enable_utc=utc)
+    eta = datetime(2030, 7, 15, 12)  # noqa: DTZ001  on purpose
 
-    app.tasks["shop.close"].apply_async(["order-1"], eta=eta)
+    result = app.tasks["shop.close"].apply_async(["order-1"], eta=eta)
+    assert queue.list("waiting")[0].at_ms == eta.replace(tzinfo=UTC).timestamp() * 1000
 
-    (waiting,) = queue.list("waiting")
-    assert waiting.at_ms == (eta.replace(tzinfo=UTC) - timedelta(hours=offset)).timestamp() * 1000
+    assert app.control.reschedule(result.id, eta=eta + timedelta(hours=1))
+    assert queue.list("waiting")[0].at_ms == (eta.replace(tzinfo=UTC) + timedelta(hours=1)).timestamp() * 1000
 
 
 @needs_countdowns_in_seconds

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 from celery import Celery
@@ -119,13 +118,6 @@ def test_a_worker_checks_its_broker_and_makes_our_requests(app: Celery) -> None:
 
     ours = {"StartupChecks", "MakeOurRequests", "ShareLimits", "BuryUnreadable", "FreezeModules"}
     assert {step.__name__ for step in app.steps["consumer"]} == ours
-
-
-def test_etas_without_a_time_zone_are_in_the_apps_as_it_is_when_they_are_read(app: Celery) -> None:
-    install(app)
-    app.conf.update(timezone="Europe/Berlin", enable_utc=False)
-
-    assert hooks(app).naive_zone() == ZoneInfo("Europe/Berlin")
 
 
 def test_a_revoked_message_is_revoked_in_the_worker_that_gets_it(app: Celery) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from datetime import UTC
 from typing import Any
 from uuid import uuid4
 
@@ -56,7 +55,7 @@ def message(*args: Any, task: str = "shop.close_order", **headers: Any) -> dict[
 
 
 def stored(given: dict[str, Any], *, is_compact: bool = True) -> Any:
-    return to_entry(given, priority_steps=[0, 3, 6, 9], naive_zone=UTC, is_compact=is_compact)
+    return to_entry(given, priority_steps=[0, 3, 6, 9], is_compact=is_compact)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +116,7 @@ def test_other_messages_stay_as_they_are(given: dict[str, Any]) -> None:
 
 
 def test_by_default_messages_are_what_releases_before_read() -> None:
-    entry = to_entry(message("order-41"), priority_steps=[0], naive_zone=UTC)
+    entry = to_entry(message("order-41"), priority_steps=[0])
 
     assert json.loads(entry.payload)["headers"]["task"] == "shop.close_order"
 

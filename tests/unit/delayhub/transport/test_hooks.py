@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import gc
-from datetime import UTC
 
 from delayhub.transport.hooks import HOOKS_OPTION, Hooks, hooks, hooks_of, name_hooks
-
-
-def test_without_celery_an_eta_without_a_time_zone_is_in_utc() -> None:
-    assert Hooks().naive_zone() is UTC
 
 
 def test_without_celery_no_message_outlives_its_connection() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC
 
 import pytest
 
@@ -39,7 +38,7 @@ def test_it_can_be_stored_like_any_other_message() -> None:
     message = timer_message("t.deliver", ["a"], lane="l", now_ms=5, struck=False)
     message["properties"]["delivery_tag"] = "1"
 
-    entry = to_entry(message, priority_steps=[0, 3, 6, 9], naive_zone=UTC)
+    entry = to_entry(message, priority_steps=[0, 3, 6, 9])
 
     assert (entry.id, entry.due_ms) == (message["headers"]["id"], 0)
     assert from_payload(entry.payload) == message
