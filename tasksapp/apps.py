@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.apps.registry import Apps
 from django.core.checks import Tags, register
+from django.core.exceptions import ImproperlyConfigured
 from django.db import router
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, post_save
@@ -73,6 +75,15 @@ class TasksAppConfig(AppConfig):
         )
         post_migrate.connect(_make_default_tenant, sender=self)
         when_imported("celery.signals", _connect_to_workers)
+        when_imported("delayhub.transport.timer_queue", _name_lanes)
+
+
+def _name_lanes(timer_queue: Any) -> None:
+    """Tell the transport which queues are timer lanes: a web server publishes tasks, and declares no lane."""
+    from tasksapp.conf import options  # noqa: PLC0415  only where Celery is used
+
+    with suppress(ImproperlyConfigured):  # a check reports the options
+        timer_queue.known_lanes.update(options().lanes)
 
 
 def _connect_to_workers(signals: Any) -> None:

@@ -83,6 +83,7 @@ class StartupChecks(bootsteps.StartStopStep):
             self._end("task_protocol is 1, whose messages hide their eta from the broker: set it to 2")
         for fault in [*job_store_faults(parent.app), *timer_task_faults(parent.app)]:
             self._end(fault)
+        channel.unbind_lanes(parent.app.amqp.default_exchange.name)
         self._look_at_jobs(parent.app, channel)
         self._look_for_kombus_messages(channel, list(parent.app.amqp.queues))
         self._has_started = True

@@ -92,12 +92,6 @@ class Channel(KombuChannel):
         return self.poller.hub
 
     @property
-    def timer_queues(self) -> dict[str, TimerQueue]:
-        """Queues that were declared as timer lanes on this connection."""
-        declared: dict[str, TimerQueue] = self.connection.timer_queues
-        return declared
-
-    @property
     def publisher(self) -> redis.Redis:
         """The client that publishes. Made once: building one costs more than a publish."""
         if self._publisher is None:

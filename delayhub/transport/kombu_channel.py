@@ -23,6 +23,7 @@ from redis.exceptions import (
 from delayhub.errors import OptionError
 from delayhub.transport import kombu_versions
 from delayhub.transport.options import CONNECT_SECONDS
+from delayhub.transport.timer_queue import TimerQueue, known_lanes
 
 logger = get_logger(__name__)
 
@@ -36,6 +37,12 @@ UNANSWERED = "x-delayhub-unanswered"
 
 class KombuChannel(kombu_versions.Channel):
     """Exchanges, bindings and fanout on Redis; queues are its subclass's."""
+
+    @property
+    def timer_queues(self) -> dict[str, TimerQueue]:
+        """Queues that were declared as timer lanes on this connection."""
+        declared: dict[str, TimerQueue] = self.connection.timer_queues
+        return declared
 
     def _get_pool(self, asynchronous: bool = False) -> Any:
         pool = super()._get_pool(asynchronous=asynchronous)
@@ -118,10 +125,35 @@ class KombuChannel(kombu_versions.Channel):
         with _refusals_named():
             return super().queue_declare(*given, **options)
 
-    def queue_bind(self, *given: Any, **options: Any) -> Any:
-        """Binds a queue to an exchange. Raises what :meth:`queue_declare` raises."""
+    def queue_bind(self, queue: str, exchange: str | None = None, routing_key: str = "", **options: Any) -> Any:
+        """Bind a queue to an exchange. Timer lanes stay unbound: only timers go into them.
+
+        Raises what :meth:`queue_declare` raises.
+        """
         with _refusals_named():
-            return super().queue_bind(*given, **options)
+            if queue in self.timer_queues:
+                return self.unbind_lanes(exchange or "")
+            return super().queue_bind(queue, exchange, routing_key, **options)
+
+    def unbind_lanes(self, exchange: str) -> None:
+        """Remove the bindings of timer lanes from an exchange.
+
+        Workers of earlier releases bound lanes to the project's default exchange by its default key. Each task that was
+        published there by that key was copied into the lanes too, and ran twice.
+        """
+        for binding in super().get_table(exchange):
+            if self._is_lane(binding[-1]):
+                with self.conn_or_acquire() as client:
+                    for table in (self.keyprefix_queue, self.keyprefix_binding_permanent):
+                        client.srem(table % (exchange,), self.sep.join(binding))
+
+    def _is_lane(self, queue: str) -> bool:
+        return queue in self.timer_queues or queue in known_lanes
+
+    def get_table(self, exchange: str) -> list[tuple[str, ...]]:
+        """Return the bindings of an exchange, without those of timer lanes, which workers of earlier releases add."""
+        table: list[tuple[str, ...]] = super().get_table(exchange)
+        return [binding for binding in table if not self._is_lane(binding[-1])]
 
 
 def hearing(deliver: Callable[[Any], Any]) -> Callable[[Any], Any]:

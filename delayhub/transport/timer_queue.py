@@ -17,6 +17,9 @@ BATCH_ARGUMENT = "x-delayhub-batch"
 #: Tasks that take ``ungated``, and write the gates of those queues. Only for them is a queue shut that has no gate.
 gate_writers: set[str] = set()
 
+#: Names of timer lanes that this process publishes beside without having declared them.
+known_lanes: set[str] = set()
+
 
 @dataclass(frozen=True, slots=True)
 class TimerQueue:

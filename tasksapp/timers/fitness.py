@@ -10,7 +10,7 @@ from django.apps import AppConfig
 from django.core import checks
 from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured
-from kombu import Queue
+from kombu import Exchange, Queue
 
 from delayhub.errors import OptionError
 from delayhub.transport.broker_pool import broker_pool
@@ -24,8 +24,9 @@ TIMER_TASK, TIMER_BATCH = "tasksapp.deliver", 100
 
 
 def timer_queue(lane: str) -> Queue:
-    """The Celery queue that is this timer lane."""
-    return Queue(lane, queue_arguments={TASK_ARGUMENT: TIMER_TASK, BATCH_ARGUMENT: TIMER_BATCH})
+    """Return the Celery queue of a timer lane, with an exchange of its own so that Celery gives it no other."""
+    arguments = {TASK_ARGUMENT: TIMER_TASK, BATCH_ARGUMENT: TIMER_BATCH}
+    return Queue(lane, Exchange(lane, "direct"), lane, queue_arguments=arguments)
 
 
 def add_timer_queues(app: Any) -> None:
