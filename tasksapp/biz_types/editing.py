@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from django.db import IntegrityError, transaction
 
+from delayhub.webhooks.signature import new_secret
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.certificate import certificate_complaint
@@ -23,7 +24,7 @@ class NewBizType(NamedTuple):
 
     Args:
         biz_type: the biz type.
-        signing_secret: the secret that its callbacks are signed with, which is not to be had again; None for a task.
+        signing_secret: the secret that its callbacks are signed with, which is not to be had again; None: no secret.
     """
 
     biz_type: BizType
@@ -31,7 +32,14 @@ class NewBizType(NamedTuple):
 
 
 def create(
-    given: Mapping[str, Any], *, tenant_id: int, using: str, auth_secret: str = "", by: Actor | None = None
+    given: Mapping[str, Any],
+    *,
+    tenant_id: int,
+    using: str,
+    auth_secret: str = "",
+    signed: bool = True,
+    signing_secret: str = "",
+    by: Actor | None = None,
 ) -> NewBizType:
     """Makes a biz type; if it has callbacks, a signing secret is made for them.
 
@@ -40,16 +48,20 @@ def create(
         tenant_id: whose it is.
         using: the database.
         auth_secret: the credentials of its callbacks; '' for none.
+        signed: False where its callbacks are to have no signature.
+        signing_secret: the secret that they are signed with; '' for a new one.
         by: who does it, for the audit.
 
-    Raises InvalidBizType, and CodeTaken where there is one of that code.
+    Raises InvalidBizType, QuotaUsedUp, BadSecret, and CodeTaken where there is one of that code.
     """
     biz_type = BizType(tenant_id=tenant_id)
     biz_type._state.db = using
     prepare(biz_type, given, auth_secret=auth_secret)
     with transaction.atomic(using=using):
         add(biz_type, by=by)
-        secret = verbs.make_signing_secret(biz_type, by=by) if biz_type.is_unsigned else None
+        secret = (signing_secret or new_secret()) if signed and biz_type.is_unsigned else None
+        if secret is not None:
+            verbs.rotate_signing_secret(biz_type, secret, by=by)
     return NewBizType(biz_type, secret)
 
 
