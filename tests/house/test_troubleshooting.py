@@ -8,8 +8,8 @@ from tests.repository import ROOT, python_files, text_of, tree_of
 
 PAGE = (ROOT / "docs/run/troubleshooting.md").read_text()
 PARTS = {part.splitlines()[0]: part for part in PAGE.split("\n## ")}
-#: Of others: Celery says it.
-ELSEWHERE = ("Error on restarting Gossip",)
+#: Of others: Celery and kombu say it.
+ELSEWHERE = ("Error on restarting Gossip", "No such transport: delayhub")
 
 
 def said_by_the_code() -> str:
