@@ -27,7 +27,6 @@ def addresses() -> dict[str, str]:
         "issues": page("tasksapp_deadcount_changelist"),
         "biz types": page("tasksapp_biztype_changelist"),
         "a biz type": page("tasksapp_biztype_change", biz_type.id),
-        "what if": page("tasksapp_biztype_what_if", biz_type.id),
         "to pause": page("tasksapp_biztype_pause", biz_type.id),
         "secrets": page("tasksapp_biztype_secrets", biz_type.id),
         "to test": page("tasksapp_biztype_test", biz_type.id),

@@ -250,11 +250,6 @@ async def _trigger_series(call: Call) -> dict[str, Any]:
     return {"job": await call.client.series.trigger(call.given["series"], reason=call.given.get("reason"))}
 
 
-async def _forecast(call: Call) -> dict[str, Any]:
-    found = await call.client.stats.drain(call.given["biz_type"])
-    return _some(found, "biz_type as_of due_now empty_at peak_lateness_seconds capacity_per_second limited_by sentence")
-
-
 async def _issues(call: Call) -> dict[str, Any]:
     found = await call.client.stats.issues(biz_type=call.given.get("biz_type"))
     return {
@@ -368,10 +363,6 @@ TOOLS: Mapping[str, Tool] = {
             name="trigger_series", about="Makes one job of a series that is due now, beside those to come.",
             scopes=_WRITE, takes={"series": {"type": "integer", "minimum": 1}, "reason": _TEXT}, needs=("series",),
             do=_trigger_series, changes=True,
-        ),
-        Tool(
-            name="forecast", about="When the jobs of a biz type that wait are done, and what limits that.",
-            scopes=_STATS, takes={"biz_type": _BIZ_TYPE}, needs=("biz_type",), do=_forecast,
         ),
         Tool(
             name="issues", about="The dead jobs, grouped by biz type and kind of error, the latest first.",

@@ -1,4 +1,4 @@
-"""Numbers, forecasts, issues, and whether jobs are delivered."""
+"""Numbers, issues, and whether jobs are delivered."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 QuotaName = Literal["pending_jobs", "pending_bytes", "series", "biz_types", "api_keys"]
-LimitedBy = Literal["rate", "slots", "workers", "unknown"]
 HealthState = Literal[
     "ok",
     "database away",
@@ -86,47 +85,6 @@ class Series:
 
     step_seconds: int
     points: Annotated[Sequence[SeriesPoint], "The oldest first, also those without attempts."]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Peak:
-    """Jobs ahead that come faster than they can be done."""
-
-    biz_type: str
-    at: Annotated[datetime, "When the first of them is due."]
-    jobs: int
-    capacity_per_second: Annotated[float, "How many are done a second."]
-    limited_by: Annotated[LimitedBy, "What keeps that from being more."]
-    done_at: Annotated[datetime | None, "None: not within a day."]
-    late_seconds: Annotated[float, "How late the latest of them begins."]
-    sentence: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Peaks:
-    """The peaks of the next day."""
-
-    peaks: Annotated[Sequence[Peak], "The first one first."]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drain:
-    """When the jobs that wait are done."""
-
-    biz_type: str
-    delivery_rate: Annotated[float | None, "The limit that it was made with. None: none."]
-    max_in_flight: Annotated[int | None, "The same."]
-    as_of: Annotated[datetime, "When the jobs were counted."]
-    bounded: Annotated[bool, "True: `due_now` may be more."]
-    due_now: int
-    empty_at: Annotated[datetime | None, "None: not within a day, or not known."]
-    earliest: datetime | None
-    latest: datetime | None
-    peak_lateness_seconds: Annotated[float, "How late the latest of them begins, at most."]
-    capacity_per_second: float
-    limited_by: LimitedBy
-    sentence: Annotated[str, "All that, for people."]
-    peaks: Annotated[Sequence[Peak], "Of the next day, with these limits; what waits now is among them."]
 
 
 @dataclass(frozen=True, kw_only=True)

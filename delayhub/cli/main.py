@@ -33,7 +33,6 @@ HOMES: dict[str, tuple[str, str]] = {
     "stats": ("delayhub.cli.stats_commands:stats", "how many jobs wait, run and are dead; whether jobs are delivered"),
     "watch": ("delayhub.cli.stats_commands:watch", "the same, again and again"),
     "issues": ("delayhub.cli.stats_commands:issues", "the dead jobs, grouped by what happened"),
-    "forecast": ("delayhub.cli.stats_commands:forecast", "when waiting jobs are done, and what comes"),
     "audit": ("delayhub.cli.stats_commands:audit", "who did what"),
     "mcp": ("delayhub.cli.mcp_command:mcp_command", "let agents use a site, as far as a key allows"),
     "profiles": ("delayhub.cli.profile_commands:profiles", "sites and their keys, for this user"),

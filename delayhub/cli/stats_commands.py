@@ -1,4 +1,4 @@
-"""``delayhub stats``, ``issues``, ``forecast`` and ``audit``."""
+"""``delayhub stats``, ``issues`` and ``audit``."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ from rich.text import Text
 from delayhub.cli.output import Output, coloured
 from delayhub.cli.session import Session
 from delayhub.cli.site_options import BIZ_TYPE, DURATION, MOMENT, SiteCommand, limit_option, page_size
-from delayhub.cli.times import relative, shown, span
+from delayhub.cli.times import relative, shown
 from delayhub.client import (
     AuditEntry,
     BizTypeNumbers,
-    Drain,
     Health,
     Issue,
-    Peak,
     QuotaUse,
     RateLimited,
     ServerUnavailable,
@@ -33,7 +31,6 @@ from delayhub.client import (
 )
 
 ONE_BIZ_TYPE = click.option("--biz-type", type=BIZ_TYPE, help="Only this one.")
-PEAK_COLUMNS = ("biz type", "at", "#jobs", "late by", "what happens")
 QUOTA_COLUMNS = ("quota", "#used", "#of")
 ISSUE_COLUMNS = ("biz type", "error class", "#dead", "#today", "last", "what happened", "one of them")
 AUDIT_COLUMNS = ("at", "who", "what was done", "to", "reason", "changed")
@@ -64,23 +61,6 @@ def issues(session: Session, biz_type: str | None) -> None:
 
 
 @click.command(cls=SiteCommand)
-@click.argument("biz_type", type=BIZ_TYPE, required=False)
-@click.option("--rate", help="What if so many attempts began a second? `none`: without that limit.")
-@click.option("--in-flight", help="What if so many could be under way? `none`: without that limit.")
-@click.pass_obj
-def forecast(session: Session, biz_type: str | None, rate: str | None, in_flight: str | None) -> None:
-    """When the jobs of BIZ_TYPE that wait are done; without one, where jobs will come faster than they can be done."""
-    if biz_type is None:
-        if rate or in_flight:
-            raise click.UsageError("--rate and --in-flight are for one BIZ_TYPE")
-        found = session.api.stats.peaks()
-        session.out.several(found, PEAK_COLUMNS, _peak_row, none="In the next day all jobs can be done in time.")
-        return
-    drain = session.api.stats.drain(biz_type, delivery_rate=rate, max_in_flight=in_flight)
-    session.out.one(drain, _drain_rows(drain))
-
-
-@click.command(cls=SiteCommand)
 @click.option("--actor", help="Such as ada, api:checkout or receiver.")
 @click.option("--verb", help="Such as cancel, biz_type.pause or operation.start.")
 @ONE_BIZ_TYPE
@@ -106,23 +86,6 @@ def _issue_row(issue: Issue) -> Sequence[Any]:
         *(issue.biz_type, issue.error_class, issue.dead, issue.today, last),
         *(issue.description, issue.sample_job_id),
     )
-
-
-def _peak_row(peak: Peak) -> Sequence[Any]:
-    return peak.biz_type, shown(peak.at), peak.jobs, span(peak.late_seconds), peak.sentence
-
-
-def _drain_rows(drain: Drain) -> list[tuple[str, Any]]:
-    return [
-        ("biz type", drain.biz_type),
-        ("due now", number(drain.due_now, bounded=drain.bounded)),
-        ("", drain.sentence),
-        ("done at", shown(drain.empty_at)),
-        ("latest job late by", span(drain.peak_lateness_seconds)),
-        ("done a second", drain.capacity_per_second),
-        ("limited by", coloured(drain.limited_by)),
-        ("counted", relative(drain.as_of)),
-    ]
 
 
 def _audit_row(entry: AuditEntry) -> Sequence[Any]:

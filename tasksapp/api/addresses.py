@@ -53,12 +53,6 @@ operations = [
     path("v1/key", KeyViews.as_view({"get": "own"}), name="own-key"),
     path("v1/stats", StatsViews.as_view({"get": "counts"}), name="stats"),
     path("v1/stats/series", StatsViews.as_view({"get": "series"}), name="stats-series"),
-    path("v1/forecast", StatsViews.as_view({"get": "peaks"}), name="forecast"),
-    re_path(
-        rf"^v1/forecast/(?P<code>{BizTypeViews.lookup_value_regex})$",
-        StatsViews.as_view({"get": "drain"}),
-        name="forecast-biz-type",
-    ),
     path("v1/issues", StatsViews.as_view({"get": "issues"}), name="issues"),
     path("v1/health", StatsViews.as_view({"get": "health"}), name="health"),
     path("v1/", include(router.urls)),

@@ -263,7 +263,7 @@ class Completer:
     def _count(self, kept: Sequence[Completion], failed: Sequence[Completion]) -> None:
         """Counts the attempts, and the jobs that died without one, for pages and metrics."""
         now_ms = self._clock.now_ms()
-        pulse_recorder.counts.add(_ended(kept, now_ms=now_ms), now_ms=now_ms)
+        pulse_recorder.counts.add(_ended(kept), now_ms=now_ms)
         deaths = [
             (completion.job.row.biz_type_id, completion.finished.error_class)
             for completion in failed
@@ -382,18 +382,10 @@ def _log_lost(jobs: Sequence[RunningJob]) -> None:
         )
 
 
-def _ended(completions: Sequence[Completion], *, now_ms: int) -> Iterator[Ended]:
+def _ended(completions: Sequence[Completion]) -> Iterator[Ended]:
     """The attempts, as the numbers count them."""
-    #: Jobs of one claim were claimed at one moment.
-    claims: dict[tuple[int, int], int] = {}
     for job, finished, *_ in completions:
         tried = finished.tried
         if tried is not None:
-            biz_type_id = job.row.biz_type_id
-            claimed_ms = claims.get((job.token, biz_type_id))
-            if claimed_ms is None:
-                claimed_ms = claims[job.token, biz_type_id] = due_ms(job.claimed_at)
-            took_ms = tried.duration_ms
             is_dead = finished.transition is Transition.GIVE_UP
-            held_ms = max(took_ms, now_ms - claimed_ms)
-            yield Ended(biz_type_id, finished.error_class, is_dead, tried.lateness_ms, took_ms, held_ms)
+            yield Ended(job.row.biz_type_id, finished.error_class, is_dead, tried.lateness_ms, tried.duration_ms)

@@ -148,7 +148,7 @@ class Counter:
     def _store_ahead(self, ranges: Iterable[tuple[datetime, datetime, timedelta]], *, seconds: int) -> None:
         """Stores what comes from one moment to another, each by stretches of one length; a row is of ``seconds``."""
         counted = {
-            (row.biz_type_id, begin + row.number * step): (row.jobs, row.first_at, row.last_at)
+            (row.biz_type_id, begin + row.number * step): row.jobs
             for begin, end, step in ranges
             for row in count_upcoming(
                 begin=begin,
@@ -170,19 +170,17 @@ class Counter:
                     at=place[1],
                     span_seconds=seconds,
                     jobs=jobs,
-                    first_at=first,
-                    last_at=last,
                     counted_at=now,
                 )
-                for place, (jobs, first, last) in sorted(counted.items())
-                if place[0] in ids and _ahead_as_stored(known.get(place)) != (jobs, first, last)
+                for place, jobs in sorted(counted.items())
+                if place[0] in ids and (place not in known or known[place].jobs != jobs)
             ]
             stored.filter(id__in=gone).delete()
             Upcoming.objects.using(self._using).bulk_create(
                 changed,
                 update_conflicts=True,
                 unique_fields=["biz_type", "span_seconds", "at"],
-                update_fields=["jobs", "first_at", "last_at", "counted_at"],
+                update_fields=["jobs", "counted_at"],
             )
 
     def _fold_from(self, now: datetime) -> datetime:
@@ -209,10 +207,6 @@ def _job_count(biz_type_id: int, found: dict[str, list[CountedJobs]], *, now: da
         dead=sum(row.jobs for row in found[Status.DEAD]),
         counted_at=now,
     )
-
-
-def _ahead_as_stored(row: Upcoming | None) -> tuple[int, datetime | None, datetime | None] | None:
-    return None if row is None else (row.jobs, row.first_at, row.last_at)
 
 
 logger = logging.getLogger(__name__)

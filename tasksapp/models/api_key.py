@@ -23,7 +23,7 @@ class Scope(models.TextChoices):
     BIZ_TYPES_READ = "biz-types:read", _("read biz types")
     BIZ_TYPES_WRITE = "biz-types:write", _("add, change, pause and test biz types")
     KEYS = "keys", _("issue and revoke API keys")
-    STATS = "stats", _("read numbers, forecasts and the audit")
+    STATS = "stats", _("read numbers and the audit")
 
 
 #: What keys of a tenant say that is just being moved to another site.

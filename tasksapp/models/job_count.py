@@ -55,8 +55,6 @@ class Upcoming(models.Model):
     at = models.DateTimeField(help_text="When the stretch begins.")
     span_seconds = models.PositiveIntegerField(help_text="300 for the next day, 86400 for the next 30 days.")
     jobs = models.BigIntegerField()
-    first_at = models.DateTimeField(null=True, blank=True, help_text="When the first of them runs.")
-    last_at = models.DateTimeField(null=True, blank=True, help_text="When the last of them runs.")
     counted_at = models.DateTimeField()
 
     class Meta:
@@ -98,8 +96,6 @@ class Pulse(models.Model):
         LATENESS = "lateness", "lateness of attempts; the key is the bucket"
         DURATION = "duration", "duration of attempts; the key is the bucket"
         BUSY = "busy", "milliseconds that attempts took, all together"
-        HELD = "held", "milliseconds from the claims to the written outcomes, all together"
-        DRAIN = "drain", "attempts that began late; the key is the second of the minute"
 
     biz_type = models.ForeignKey(BizType, on_delete=models.CASCADE, related_name="+", db_index=False)
     at = models.DateTimeField(help_text="When the minute or the hour began.")

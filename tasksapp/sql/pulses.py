@@ -29,9 +29,6 @@ INSERT INTO delayhub_pulse_total (biz_type_id, kind, key, count) VALUES {}
 ON CONFLICT (biz_type_id, kind, key) DO UPDATE SET count = delayhub_pulse_total.count + excluded.count
 """
 
-#: What no total is kept of: seconds within a minute.
-_MOMENTARY = Pulse.Kind.DRAIN.value
-
 
 class PulseKey(NamedTuple):
     """What is counted: the minute, the biz type, and what happened. The order of the fields is that of the locks."""
@@ -65,10 +62,7 @@ def add_to_totals(counts: Mapping[PulseKey, int], *, using: str) -> None:
     """Adds the counts of minutes to the totals only, by one statement. Raises what :func:`add_pulses` does."""
     totals: dict[tuple[int, str, str], int] = defaultdict(int)
     for key, count in counts.items():
-        if key.kind != _MOMENTARY:
-            totals[key[1:]] += count
-    if not totals:
-        return
+        totals[key[1:]] += count
     values = [value for key in sorted(totals) for value in (*key, totals[key])]
     with connections[using].cursor() as cursor:
         cursor.execute(_ADD_TO_TOTALS.format(", ".join(["(%s, %s, %s, %s)"] * len(totals))), values)
@@ -77,12 +71,11 @@ def add_to_totals(counts: Mapping[PulseKey, int], *, using: str) -> None:
 #: Rows that one statement deletes.
 DELETED_ROWS = 5_000
 
-#: Sets, never adds: summing again gives the same, and finds what came late. Drains matter by the second, so no longer
-#: stretch has them.
+#: Sets, never adds: summing again gives the same, and finds what came late.
 _FOLD = """
 INSERT INTO delayhub_pulse (at, biz_type_id, span_seconds, kind, key, count)
 SELECT %s, biz_type_id, %s, kind, key, SUM(count) FROM delayhub_pulse
-WHERE span_seconds = 60 AND at >= %s AND at < %s AND kind <> %s
+WHERE span_seconds = 60 AND at >= %s AND at < %s
 GROUP BY biz_type_id, kind, key
 ON CONFLICT (span_seconds, at, biz_type_id, kind, key) DO UPDATE SET count = excluded.count
 WHERE delayhub_pulse.count <> excluded.count
@@ -95,7 +88,7 @@ def fold_pulses(*, begin: datetime, end: datetime, using: str) -> int:
     first, last = (connection.ops.adapt_datetimefield_value(at) for at in (begin, end))
     span = round((end - begin).total_seconds())
     with connection.cursor() as cursor:
-        cursor.execute(_FOLD, [first, span, first, last, Pulse.Kind.DRAIN.value])
+        cursor.execute(_FOLD, [first, span, first, last])
         return int(cursor.rowcount)
 
 

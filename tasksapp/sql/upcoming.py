@@ -5,7 +5,6 @@ The database sums them: with 200 biz types there are 57 600 counts for one chart
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -13,7 +12,6 @@ from django.db import connections
 
 from tasksapp.models import Transition
 from tasksapp.sql.count_jobs import long_statement
-from tasksapp.sql.read_values import read_moment
 
 #: By the database; ``{column}`` is a time. Two values follow: when the first stretch begins, and the seconds of each.
 _NUMBERS = {
@@ -88,20 +86,18 @@ def sum_upcoming(
 _PENDING = Transition.CLAIM.source
 
 _COUNT = """
-SELECT biz_type_id, {number} AS stretch, COUNT(*), MIN(next_run_at), MAX(next_run_at)
+SELECT biz_type_id, {number} AS stretch, COUNT(*)
 FROM delayhub_job WHERE status = '{pending}' AND next_run_at >= %s AND next_run_at < %s
 GROUP BY biz_type_id, stretch
 """
 
 
 class CountedStretch(NamedTuple):
-    """The jobs of one biz type that run in one stretch of time, and when the first and the last of them do."""
+    """The jobs of one biz type that run in one stretch of time."""
 
     biz_type_id: int
     number: int
     jobs: int
-    first_at: datetime | None
-    last_at: datetime | None
 
 
 def count_upcoming(
@@ -123,8 +119,4 @@ def count_upcoming(
     statement = _COUNT.format(number=stretch_number("next_run_at", vendor=connection.vendor), pending=_PENDING)
     with long_statement(using=using, timeout_seconds=timeout_seconds) as cursor:
         cursor.execute(statement, [first, seconds, first, last])
-        rows: Sequence[tuple[int, int, int, datetime, datetime]] = cursor.fetchall()
-    return [
-        CountedStretch(biz_type, number, jobs, read_moment(first), read_moment(last))
-        for biz_type, number, jobs, first, last in rows
-    ]
+        return [CountedStretch(*map(int, row)) for row in cursor.fetchall()]

@@ -22,8 +22,6 @@ from tasksapp.stats.pulses import FLUSH_SECONDS
 
 logger = logging.getLogger(__name__)
 
-#: An attempt that begins so late had to wait for others: a drain is under way.
-DRAIN_MS = 1_000
 #: Counters that are kept while the database is away; then the oldest minute is lost.
 MOST_COUNTERS = 50_000
 _MINUTE_MS = 60_000
@@ -31,7 +29,7 @@ _MINUTE_MS = 60_000
 # Plain strings: a member of an enum takes Python 0.2 µs to hash.
 _SUCCEEDED, _FAILED, _DEAD = (kind.value for kind in (Pulse.Kind.SUCCEEDED, Pulse.Kind.FAILED, Pulse.Kind.DEAD))
 _LATENESS, _DURATION = Pulse.Kind.LATENESS.value, Pulse.Kind.DURATION.value
-_BUSY, _HELD, _DRAIN = Pulse.Kind.BUSY.value, Pulse.Kind.HELD.value, Pulse.Kind.DRAIN.value
+_BUSY = Pulse.Kind.BUSY.value
 
 
 class Ended(NamedTuple):
@@ -43,7 +41,6 @@ class Ended(NamedTuple):
         is_dead: whether its job is dead.
         lateness_ms: how late it began.
         duration_ms: how long it took.
-        held_ms: how long its job was claimed, until its outcome was written.
     """
 
     biz_type_id: int
@@ -51,7 +48,6 @@ class Ended(NamedTuple):
     is_dead: bool
     lateness_ms: int
     duration_ms: int
-    held_ms: int
 
 
 class PulseCounts:
@@ -64,20 +60,16 @@ class PulseCounts:
 
     def add(self, attempts: Iterable[Ended], *, now_ms: int) -> None:
         """Counts attempts that ended now."""
-        minute, within = divmod(now_ms, _MINUTE_MS)
-        second = within // 1_000
+        minute = now_ms // _MINUTE_MS
         with self._lock:
             last: int | None = None
-            for biz_type_id, error_class, is_dead, lateness_ms, duration_ms, held_ms in attempts:
+            for biz_type_id, error_class, is_dead, lateness_ms, duration_ms in attempts:
                 if biz_type_id != last:
                     last, counts = biz_type_id, self._minutes.setdefault((minute, biz_type_id), defaultdict(int))
                 counts[(_FAILED, error_class) if error_class else (_SUCCEEDED, "")] += 1
                 counts[_LATENESS, bucket_of(lateness_ms)] += 1
                 counts[_DURATION, bucket_of(duration_ms)] += 1
                 counts[_BUSY, ""] += duration_ms
-                counts[_HELD, ""] += held_ms
-                if lateness_ms >= DRAIN_MS:
-                    counts[_DRAIN, second] += 1
                 if is_dead:
                     counts[_DEAD, error_class] += 1
 
@@ -105,7 +97,7 @@ class PulseCounts:
             for key, count in counts.items():
                 minute = round(key.at.timestamp()) // 60
                 known = self._minutes.setdefault((minute, key.biz_type_id), defaultdict(int))
-                is_bucket = key.kind in (_LATENESS, _DURATION, _DRAIN)
+                is_bucket = key.kind in (_LATENESS, _DURATION)
                 known[key.kind, int(key.key) if is_bucket else key.key] += count
             while sum(map(len, self._minutes.values())) > MOST_COUNTERS:
                 oldest = min(minute for minute, _ in self._minutes)

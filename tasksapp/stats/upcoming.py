@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db import router
-from django.db.models import F, QuerySet
-from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from tasksapp.models import Upcoming
@@ -83,31 +80,3 @@ def days_from(now: datetime, *, days: int = DAYS) -> list[datetime]:
     """When today and the days after it begin, and when the last of them ends."""
     begin, day = day_begins(now), timedelta(days=1)
     return [begin, *(day_begins(begin + number * day + day / 2) for number in range(1, days + 1))]
-
-
-class Arrivals(NamedTuple):
-    """The jobs of one biz type that run in one stretch of time, and when the first and the last of them do."""
-
-    jobs: int
-    first_at: datetime
-    last_at: datetime
-
-
-def read_arrivals(*, biz_type_ids: Collection[int] | QuerySet[Any, Any] | None = None) -> dict[int, list[Arrivals]]:
-    """The jobs of the next day by the id of their biz type, in the order of their times.
-
-    Args:
-        biz_type_ids: only the jobs of these biz types, or of those that a query finds; None for all.
-    """
-    rows: QuerySet[Upcoming] = Upcoming.objects.filter(span_seconds=FINE_SECONDS, jobs__gt=0)
-    if biz_type_ids is not None:
-        rows = rows.filter(biz_type_id__in=biz_type_ids)
-    found: dict[int, list[Arrivals]] = {}
-    # Plain columns: with 200 biz types these are 57 600 rows, and a model of each takes four times as long.
-    columns = rows.order_by(F("first_at").asc(nulls_last=True), "at").values_list(
-        "biz_type_id", "jobs", Coalesce("first_at", "at"), "last_at"
-    )
-    for key, jobs, first, last in columns:
-        end = last or first + timedelta(seconds=FINE_SECONDS)
-        found.setdefault(key, []).append(Arrivals(jobs, first, end))
-    return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 RAMP_FIRST_PER_SECOND = 50.0
 RAMP_DOUBLING_SECONDS = 2.0
 #: The ramp ends after so many seconds (50/s, doubled ten times).
@@ -16,16 +14,3 @@ def ramp_per_second(elapsed_seconds: float) -> float | None:
         return None
     doublings: float = elapsed_seconds // RAMP_DOUBLING_SECONDS
     return RAMP_FIRST_PER_SECOND * 2**doublings
-
-
-def ramp_paces(per_second: float) -> Iterator[tuple[float, float]]:
-    """Seconds after the pause's end, and the rate from then on, up to that of the biz type.
-
-    Args:
-        per_second: the rate without the ramp.
-    """
-    elapsed = 0.0
-    while (allowed := ramp_per_second(elapsed)) is not None and allowed < per_second:
-        yield elapsed, allowed
-        elapsed += RAMP_DOUBLING_SECONDS
-    yield elapsed, per_second

@@ -115,7 +115,6 @@ def pages(scene: Scene) -> dict[str, str]:
         "biz-type-secrets": admin("tasksapp_biztype_secrets", scene.closing.pk),
         "biz-type-test": admin("tasksapp_biztype_test", scene.closing.pk),
         "biz-type-test-task": admin("tasksapp_biztype_test", scene.task.pk),
-        "biz-type-what-if": admin("tasksapp_biztype_what_if", scene.closing.pk),
         "biz-type-history": admin("tasksapp_biztype_history", scene.closing.pk),
         "biz-type-delete": admin("tasksapp_biztype_delete", scene.closing.pk),
         "alerts": admin("tasksapp_alert_changelist"),

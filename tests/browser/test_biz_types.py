@@ -112,7 +112,6 @@ def test_without_a_script_a_button_shows_the_schedule(browser: Browser, site: st
         ("dark", "{}/secrets/"),
         ("light", "{}/pause/"),
         ("dark", "{}/test/"),
-        ("light", "{}/what_if/"),
     ],
     indirect=["page"],
 )

@@ -205,7 +205,7 @@ TESTED_THROUGH = {
     ),
     "tasksapp/api/stats/representation.py": (
         "tests/integration/tasksapp/api/stats/test_views.py",
-        "the views show the numbers: stats, issues, forecasts",
+        "the views show the numbers: stats, issues",
     ),
     "tasksapp/api/operations/requests.py": (
         "tests/integration/tasksapp/api/operations/test_views.py",

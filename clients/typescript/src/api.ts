@@ -670,50 +670,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/forecast": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List peaks
-         * @description The times of the next day at which jobs come faster than they can be done.
-         *
-         *     Takes the scope `stats`.
-         */
-        get: operations["list_peaks"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/forecast/{code}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Forecast a biz type
-         * @description When the jobs that wait are done, with the limits as they are or with others. Nothing is stored.
-         *
-         *     Takes the scope `stats`.
-         */
-        get: operations["forecast_biz_type"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/health": {
         parameters: {
             query?: never;
@@ -2388,64 +2344,6 @@ export interface components {
             /** @description Of the document's format. */
             version: number;
             biz_types: components["schemas"]["BizTypeDefinition"][];
-        };
-        /**
-         * @description When the jobs that wait are done.
-         * @example {
-         *       "biz_type": "order.close",
-         *       "delivery_rate": 400,
-         *       "max_in_flight": null,
-         *       "as_of": "2027-01-31T08:30:00Z",
-         *       "bounded": false,
-         *       "due_now": 24000,
-         *       "empty_at": "2027-01-31T08:31:00Z",
-         *       "earliest": "2027-01-31T08:30:57Z",
-         *       "latest": "2027-01-31T08:31:03Z",
-         *       "peak_lateness_seconds": 60,
-         *       "capacity_per_second": 400,
-         *       "limited_by": "rate",
-         *       "sentence": "24,000 jobs are due; done at 08:31:00 (limit 400/s)",
-         *       "peaks": []
-         *     }
-         */
-        BizTypeForecast: {
-            biz_type: string;
-            /**
-             * Format: double
-             * @description The limit that it was made with. Null: none.
-             */
-            delivery_rate: number | null;
-            /** @description The same. */
-            max_in_flight: number | null;
-            /**
-             * Format: date-time
-             * @description When the jobs were counted.
-             */
-            as_of: string;
-            /** @description True: `due_now` may be more. */
-            bounded: boolean;
-            due_now: number;
-            /**
-             * Format: date-time
-             * @description Null: not within a day, or not known.
-             */
-            empty_at: string | null;
-            /** Format: date-time */
-            earliest: string | null;
-            /** Format: date-time */
-            latest: string | null;
-            /**
-             * Format: double
-             * @description How late the latest of them begins, at most.
-             */
-            peak_lateness_seconds: number;
-            /** Format: double */
-            capacity_per_second: number;
-            limited_by: components["schemas"]["LimitedBy"];
-            /** @description All that, for people. */
-            sentence: string;
-            /** @description Of the next day, with these limits; what waits now is among them. */
-            peaks: components["schemas"]["Peak"][];
         };
         /**
          * @description What an import did, or would do.
@@ -4330,14 +4228,6 @@ export interface components {
             lifted: number;
         };
         /**
-         * @description * `rate` - rate
-         *     * `slots` - slots
-         *     * `workers` - workers
-         *     * `unknown` - unknown
-         * @enum {string}
-         */
-        LimitedBy: "rate" | "slots" | "workers" | "unknown";
-        /**
          * @description For how long the present key goes on signing.
          * @example {
          *       "overlap_seconds": 86400
@@ -4733,74 +4623,6 @@ export interface components {
              * @description Null: it is not paused.
              */
             paused_until: string | null;
-        };
-        /**
-         * @description Jobs ahead that come faster than they can be done.
-         * @example {
-         *       "biz_type": "order.close",
-         *       "at": "2027-01-31T22:00:00Z",
-         *       "jobs": 60000,
-         *       "capacity_per_second": 200,
-         *       "limited_by": "rate",
-         *       "done_at": "2027-01-31T22:05:00Z",
-         *       "late_seconds": 290.5,
-         *       "sentence": "60,000 at 22:00:00 order.close; limit 200/s: done 22:05:00, 4 min 50 s late"
-         *     }
-         */
-        Peak: {
-            biz_type: string;
-            /**
-             * Format: date-time
-             * @description When the first of them is due.
-             */
-            at: string;
-            jobs: number;
-            /**
-             * Format: double
-             * @description How many are done a second.
-             */
-            capacity_per_second: number;
-            /**
-             * @description What keeps that from being more.
-             *
-             *     * `rate` - rate
-             *     * `slots` - slots
-             *     * `workers` - workers
-             *     * `unknown` - unknown
-             */
-            limited_by: components["schemas"]["LimitedBy"];
-            /**
-             * Format: date-time
-             * @description Null: not within a day.
-             */
-            done_at: string | null;
-            /**
-             * Format: double
-             * @description How late the latest of them begins.
-             */
-            late_seconds: number;
-            sentence: string;
-        };
-        /**
-         * @description The peaks of the next day.
-         * @example {
-         *       "peaks": [
-         *         {
-         *           "biz_type": "order.close",
-         *           "at": "2027-01-31T22:00:00Z",
-         *           "jobs": 60000,
-         *           "capacity_per_second": 200,
-         *           "limited_by": "rate",
-         *           "done_at": "2027-01-31T22:05:00Z",
-         *           "late_seconds": 290.5,
-         *           "sentence": "60,000 at 22:00:00 order.close; limit 200/s: done 22:05:00, 4 min 50 s late"
-         *         }
-         *       ]
-         *     }
-         */
-        Peaks: {
-            /** @description The first one first. */
-            peaks: components["schemas"]["Peak"][];
         };
         /**
          * @description The jobs of a plan, in their order.
@@ -5238,7 +5060,7 @@ export interface components {
          *     * `biz-types:read` - read biz types
          *     * `biz-types:write` - add, change, pause and test biz types
          *     * `keys` - issue and revoke API keys
-         *     * `stats` - read numbers, forecasts and the audit
+         *     * `stats` - read numbers and the audit
          * @enum {string}
          */
         Scope: "jobs:read" | "jobs:write" | "jobs:act" | "jobs:link" | "jobs:export" | "jobs:body" | "jobs:pull" | "biz-types:read" | "biz-types:write" | "keys" | "stats";
@@ -5635,7 +5457,6 @@ export type BizType = components['schemas']['BizType'];
 export type BizTypeChange = components['schemas']['BizTypeChange'];
 export type BizTypeDefinition = components['schemas']['BizTypeDefinition'];
 export type BizTypeDocument = components['schemas']['BizTypeDocument'];
-export type BizTypeForecast = components['schemas']['BizTypeForecast'];
 export type BizTypeImport = components['schemas']['BizTypeImport'];
 export type BizTypeNumbers = components['schemas']['BizTypeNumbers'];
 export type BizTypeRequest = components['schemas']['BizTypeRequest'];
@@ -5679,7 +5500,6 @@ export type JobStatus = components['schemas']['JobStatus'];
 export type KeyPairs = components['schemas']['KeyPairs'];
 export type LiftRequest = components['schemas']['LiftRequest'];
 export type LiftedResolve = components['schemas']['LiftedResolve'];
-export type LimitedBy = components['schemas']['LimitedBy'];
 export type MakeKeyPairRequest = components['schemas']['MakeKeyPairRequest'];
 export type Method = components['schemas']['Method'];
 export type NewAnswerLink = components['schemas']['NewAnswerLink'];
@@ -5698,8 +5518,6 @@ export type PaceOperationRequest = components['schemas']['PaceOperationRequest']
 export type PauseBizTypeRequest = components['schemas']['PauseBizTypeRequest'];
 export type PauseFlowKeyRequest = components['schemas']['PauseFlowKeyRequest'];
 export type PausedFlowKey = components['schemas']['PausedFlowKey'];
-export type Peak = components['schemas']['Peak'];
-export type Peaks = components['schemas']['Peaks'];
 export type Plan = components['schemas']['Plan'];
 export type PlanRequest = components['schemas']['PlanRequest'];
 export type PlanRestRequest = components['schemas']['PlanRestRequest'];
@@ -7910,88 +7728,6 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["EndedClaim"];
-                };
-            };
-        };
-    };
-    list_peaks: {
-        parameters: {
-            query?: {
-                /** @description Only this one, by its code. */
-                biz_type?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "peaks": [
-                     *         {
-                     *           "biz_type": "order.close",
-                     *           "at": "2027-01-31T22:00:00Z",
-                     *           "jobs": 60000,
-                     *           "capacity_per_second": 200,
-                     *           "limited_by": "rate",
-                     *           "done_at": "2027-01-31T22:05:00Z",
-                     *           "late_seconds": 290.5,
-                     *           "sentence": "60,000 at 22:00:00 order.close; limit 200/s: done 22:05:00, 4 min 50 s late"
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Peaks"];
-                };
-            };
-        };
-    };
-    forecast_biz_type: {
-        parameters: {
-            query?: {
-                /** @description What if attempts were limited to so many a second, or not at all? */
-                delivery_rate?: number | "none";
-                /** @description What if so many attempts could be under way, or as many as one likes? */
-                max_in_flight?: number | "none";
-            };
-            header?: never;
-            path: {
-                code: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "biz_type": "order.close",
-                     *       "delivery_rate": 400,
-                     *       "max_in_flight": null,
-                     *       "as_of": "2027-01-31T08:30:00Z",
-                     *       "bounded": false,
-                     *       "due_now": 24000,
-                     *       "empty_at": "2027-01-31T08:31:00Z",
-                     *       "earliest": "2027-01-31T08:30:57Z",
-                     *       "latest": "2027-01-31T08:31:03Z",
-                     *       "peak_lateness_seconds": 60,
-                     *       "capacity_per_second": 400,
-                     *       "limited_by": "rate",
-                     *       "sentence": "24,000 jobs are due; done at 08:31:00 (limit 400/s)",
-                     *       "peaks": []
-                     *     }
-                     */
-                    "application/json": components["schemas"]["BizTypeForecast"];
                 };
             };
         };

@@ -1,12 +1,12 @@
-"""Numbers, forecasts, issues, and whether jobs are delivered."""
+"""Numbers, issues, and whether jobs are delivered."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from delayhub.api_models.stats import Drain, Health, Issue, Issues, Peak, Peaks, Series, Stats
-from delayhub.client.request import parameters, read, segment
+from delayhub.api_models.stats import Health, Issue, Issues, Series, Stats
+from delayhub.client.request import parameters, read
 from delayhub.client.synchronous.connection import Connection
 
 
@@ -32,24 +32,6 @@ class Statistics:
         seconds = None if step is None else int(step.total_seconds())
         query = parameters(biz_type=biz_type, since=since, until=until, step_seconds=seconds)
         return self._connection.one(Series, read("/stats/series", query=query))
-
-    def peaks(self, *, biz_type: str | None = None) -> Sequence[Peak]:
-        """The times of the next day at which jobs come faster than they can be done."""
-        found = self._connection.one(Peaks, read("/forecast", query=parameters(biz_type=biz_type)))
-        return found.peaks
-
-    def drain(
-        self, biz_type: str, *, delivery_rate: float | str | None = None, max_in_flight: int | str | None = None
-    ) -> Drain:
-        """When the jobs of a biz type that wait are done.
-
-        Args:
-            biz_type: its code.
-            delivery_rate: what if attempts were limited to so many a second, or (``"none"``) not at all?
-            max_in_flight: what if so many could be under way, or (``"none"``) as many as one likes?
-        """
-        query = parameters(delivery_rate=delivery_rate, max_in_flight=max_in_flight)
-        return self._connection.one(Drain, read(f"/forecast/{segment(biz_type)}", query=query))
 
     def issues(self, *, biz_type: str | None = None) -> Sequence[Issue]:
         """The dead jobs, grouped by biz type and kind of error; the latest first."""

@@ -25,7 +25,6 @@ from tasksapp.admin.biz_types.retry_drawing import schedule_context
 from tasksapp.admin.biz_types.secrets_page import Secrets
 from tasksapp.admin.biz_types.tabs import ALL, FORMS, NEW, NOT_PULLED, TAB, TOKEN, fieldsets_of, tab_of
 from tasksapp.admin.biz_types.test_call import SampleCalls
-from tasksapp.admin.biz_types.what_if import WhatIf
 from tasksapp.admin.frame.delivery_banner import ShowsDelivery, banner
 from tasksapp.admin.frame.fields import JsonField
 from tasksapp.admin.frame.fragments import number
@@ -49,7 +48,6 @@ class BizTypeAdmin(
     Pausing,
     Secrets,
     SampleCalls,
-    WhatIf,
     FlowKeyPages,
     Now,
     BizTypeList,

@@ -1,4 +1,4 @@
-"""The first page of a biz type: whether its jobs go out, how many wait, what it does, and who changed it lately."""
+"""The first page of a biz type: whether its jobs go out, how many wait, what it does, and who changed it recent."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from tasksapp.biz_types.breaker import Breaker, callback_host, token_host
 from tasksapp.biz_types.holds import open_breakers, without_puller
 from tasksapp.jobs.retry_policy import RetryPolicy, schedule_of
 from tasksapp.models import AuditEntry, BizType
-from tasksapp.stats.counts import FARTHEST, plain_jobs
-from tasksapp.stats.drain import forecast, read_known
-from tasksapp.stats.pulses import summaries
+from tasksapp.stats.clearing import clearing_sentence
+from tasksapp.stats.counts import FARTHEST, Counts, plain_jobs, read_counts
+from tasksapp.stats.pulses import PulseSummary, summaries
 
 #: Entries of the audit that the page shows.
 DEEDS = 5
@@ -54,17 +54,16 @@ class Now(BizTypePages):
     def now_page(self, request: HttpRequest, biz_type: BizType) -> HttpResponse:
         """The page, or the part of it that refreshes itself."""
         now = timezone.now()
-        known = read_known(biz_type)
-        waits = known.counts.of(biz_type.pk).due_now > 0
+        counts, recent = read_counts(biz_type_id=biz_type.pk), summaries(among=[biz_type.pk])[0]
+        due_now = counts.of(biz_type.pk).due_now
+        waits = due_now > 0
         breakers, lonely = open_breakers([biz_type]), waits and bool(without_puller([biz_type]))
         context: dict[str, Any] = {
             "flow": self._flow(biz_type, breakers, lonely=lonely, now=now),
-            "forecast": forecast(biz_type, now=now, known=known).sentence
-            if waits and breakers is not None and not biz_type.is_pulled
-            else "",
-            "tiles": self._tiles(biz_type, known),
-            "counted_at": clock_time(known.counts.as_of) if known.counts.as_of else "",
-            "counts_end": "" if known.counts.bound is None else number(known.counts.bound),
+            "clearing": "" if biz_type.is_shut(now=now) else clearing_sentence(due_now, recent, bound=counts.bound),
+            "tiles": self._tiles(biz_type, counts, recent),
+            "counted_at": clock_time(counts.as_of) if counts.as_of else "",
+            "counts_end": "" if counts.bound is None else number(counts.bound),
             "next_chart": next_chart(biz_type, now=now),
             "past_chart": past_chart(biz_type_id=biz_type.pk, now=now),
             "facts": list(_facts(biz_type)),
@@ -92,12 +91,11 @@ class Now(BizTypePages):
             return badge(_("Redis does not answer: jobs go out from the database"), "down")
         return flow_state(biz_type, (breakers or {}).get(biz_type.queue), lacks_puller=lonely, now=now)
 
-    def _tiles(self, biz_type: BizType, known: Any) -> list[Tile]:
-        found, lately = known.counts.of(biz_type.pk), summaries(among=[biz_type.pk])[0]
-        site, now = self.admin_site.name, timezone.now()
+    def _tiles(self, biz_type: BizType, counts: Counts, recent: PulseSummary) -> list[Tile]:
+        found, site, now = counts.of(biz_type.pk), self.admin_site.name, timezone.now()
 
         def count(value: int) -> str:
-            return number(value, bound=known.counts.bound)
+            return number(value, bound=counts.bound)
 
         def jobs(tab: str, value: int) -> str:
             return jobs_address(site=site, tab=tab, biz_type=biz_type.label) if value else ""
@@ -107,10 +105,10 @@ class Now(BizTypePages):
 
         oldest = found.oldest_due_at if found.due_now else None
         half = failing = ""
-        if lately.failing_share is not None:
-            failing = _("%(share)s of the attempts fail") % {"share": percent(lately.failing_share)}
-        if lately.lateness_p50_ms is not None:
-            half = _("half within %(time)s") % {"time": duration(ms=lately.lateness_p50_ms)}
+        if recent.failing_share is not None:
+            failing = _("%(share)s of the attempts fail") % {"share": percent(recent.failing_share)}
+        if recent.lateness_p50_ms is not None:
+            half = _("half within %(time)s") % {"time": duration(ms=recent.lateness_p50_ms)}
         return [
             Tile(_("Due now"), count(found.due_now), away(oldest, _("oldest: %(time)s")), jobs("due", found.due_now)),
             Tile(
@@ -121,10 +119,10 @@ class Now(BizTypePages):
             ),
             Tile(_("Running"), number(found.running), "", jobs("running", found.running)),
             Tile(_("Dead"), count(found.dead), "", jobs("dead", found.dead)),
-            Tile(_("Done per minute"), number(round(lately.done_per_minute)), failing),
+            Tile(_("Done per minute"), number(round(recent.done_per_minute)), failing),
             Tile(
                 _("Late, 99 in 100 within"),
-                duration(ms=lately.lateness_p99_ms),
+                duration(ms=recent.lateness_p99_ms),
                 half,
             ),
         ]
@@ -152,7 +150,6 @@ class Now(BizTypePages):
             "test_url": self.address("test", biz_type)
             if self.has_test_permission(request) and not biz_type.is_pulled
             else "",
-            "what_if_url": self.address("what_if", biz_type),
             "copy_url": f"{self.address('add')}?{COPY_OF}={biz_type.pk}" if may_copy else "",
             "secrets_url": self.address("secrets", biz_type) if self.has_secrets_permission(request) else "",
             "delete_url": self.address("delete", biz_type) if self.has_delete_permission(request, biz_type) else "",

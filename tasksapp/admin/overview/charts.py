@@ -1,4 +1,4 @@
-"""What comes, on the overview: drawn, in words, and against the limits."""
+"""Upcoming jobs on the overview: drawn, and in words."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from tasksapp.admin.frame.fragments import number, sentence
+from tasksapp.admin.frame.fragments import number
 from tasksapp.admin.frame.job_charts import coming_chart, time_label
 from tasksapp.models import BizType
-from tasksapp.stats.limit_peaks import read_limit_peaks
 from tasksapp.stats.upcoming import DAY_SECONDS, Coming, read_upcoming
-
-#: Sentences about peaks that are shown.
-PEAKS_SHOWN = 3
 
 
 class Span(NamedTuple):
@@ -31,12 +27,11 @@ SPANS = (Span("5m", 24, 300), Span("1h", 24, 3_600), Span("30d", 720, DAY_SECOND
 
 
 class Ahead(NamedTuple):
-    """What comes, drawn; how many jobs that is, the greatest column in words, and the peaks that limits make late."""
+    """Upcoming jobs, drawn; how many they are, and the greatest column in words."""
 
     drawn: SafeString
     jobs: str
     greatest: str
-    peaks: list[str]
 
 
 def span_of(name: str) -> Span:
@@ -50,7 +45,7 @@ def span_label(span: Span) -> str:
 
 
 def ahead_view(span: Span, *, biz_types: Mapping[int, BizType], now: datetime) -> Ahead:
-    """The jobs of the next day, by when they are due and against the limits, or those of 30 days; two queries."""
+    """Return the jobs of the next day, or of 30 days, by when they are due; one query."""
     by_days = span.seconds == DAY_SECONDS
     stretches = read_upcoming(hours=span.hours, seconds=span.seconds, now=now)
     notes = [_most(stretch, biz_types) for stretch in stretches]
@@ -63,12 +58,10 @@ def ahead_view(span: Span, *, biz_types: Mapping[int, BizType], now: datetime) -
             "note": notes[top],
         }
         greatest = _("Most at %(time)s: %(jobs)s (%(note)s)") % words
-    peaks = [] if by_days else read_limit_peaks(biz_types.values(), fullest=stretches[top].jobs, now=now)
     return Ahead(
         coming_chart(stretches, seconds=span.seconds, notes=notes),
         number(sum(stretch.jobs for stretch in stretches)),
         greatest,
-        [sentence(peak.sentence) for peak in peaks[:PEAKS_SHOWN]],
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from math import isfinite
 from typing import Any
 
 from django.db.models import QuerySet
@@ -18,9 +17,6 @@ from rest_framework.views import APIView
 from delayhub.api_models.problems import FieldError
 from tasksapp.api.http.problems import Refused, refused
 from tasksapp.jobs.validation import utc_moment
-
-#: What removes a limit, in a parameter that sets one.
-NO_LIMIT = "none"
 
 
 class Parameters:
@@ -56,22 +52,6 @@ class Parameters:
         if not (given.isascii() and given.isdigit() and len(given) <= 19 and least <= int(given) <= most):
             raise refused(name, "invalid", f"{name} must be a whole number from {least} to {most}, got {given!r:.80}")
         return int(given)
-
-    def limit(self, name: str, *, least: float, most: float, is_whole: bool = False) -> float | None:
-        """A limit that is given; None for ``none``. Raises Refused."""
-        given = self._given.get(name, "")
-        if given == NO_LIMIT:
-            return None
-        try:
-            number = int(given) if is_whole else float(given)
-        except ValueError:
-            number = -1
-        if len(given) > 40 or not isfinite(number) or not least <= number <= most:
-            kind = "a whole number" if is_whole else "a number"
-            raise refused(
-                name, "invalid", f"{name} must be {kind} from {least:g} to {most:g}, or none, got {given!r:.80}"
-            )
-        return number
 
     def moment(self, name: str) -> datetime | None:
         """A moment, in UTC; None where it is not given. Raises Refused."""

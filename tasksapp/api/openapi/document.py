@@ -49,7 +49,7 @@ _TAGS = {
     "Operations": "One verb for all jobs that match a filter: planned, paced, stopped.",
     "Biz types": "Kinds of jobs: where they go, how often they are tried, how fast, and with which secrets.",
     "API keys": "Who may call this API, and what they may do.",
-    "Numbers": "Counts, series, forecasts, issues, and whether jobs are delivered.",
+    "Numbers": "Counts, series, issues, and whether jobs are delivered.",
     "Audit": "Who did what.",
     "Callbacks": "What DelayHub sends to receivers.",
 }
@@ -169,7 +169,7 @@ _LINKS = [
         ("201",),
         _CODE,
         "read_biz_type change_biz_type pause_biz_type resume_biz_type rotate_signing_secret set_credentials"
-        " forecast_biz_type delete_biz_type",
+        " delete_biz_type",
     ),
     _Links(
         "plan_operation",

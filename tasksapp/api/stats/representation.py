@@ -1,4 +1,4 @@
-"""How numbers, forecasts and issues look from outside."""
+"""How numbers and issues look from outside."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from delayhub.api_models import stats as answers
 from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.models.error_class import error_class_label
 from tasksapp.stats.counts import BizTypeCounts
-from tasksapp.stats.drain import Peak
 from tasksapp.stats.issues import Issue
 from tasksapp.stats.pulses import PulseSummary
 
@@ -37,17 +36,6 @@ def numbers_json(counts: BizTypeCounts, summary: PulseSummary) -> dict[str, Any]
     )
 
 
-def peak_json(peak: Peak) -> dict[str, Any]:
-    """A peak."""
-    return json_of(
-        answers.Peak,
-        peak,
-        biz_type=peak.biz_type.code,
-        capacity_per_second=round(peak.capacity_per_second, 3),
-        late_seconds=round(peak.late_seconds, 3),
-    )
-
-
 def issue_json(issue: Issue) -> dict[str, Any]:
     """An issue."""
     return json_of(
@@ -72,16 +60,6 @@ _POINT = {
     "dead": 0,
     "lateness_p50_ms": 4,
     "lateness_p99_ms": 85,
-}
-_PEAK = {
-    "biz_type": "order.close",
-    "at": "2027-01-31T22:00:00Z",
-    "jobs": 60_000,
-    "capacity_per_second": 200.0,
-    "limited_by": "rate",
-    "done_at": "2027-01-31T22:05:00Z",
-    "late_seconds": 290.5,
-    "sentence": "60,000 at 22:00:00 order.close; limit 200/s: done 22:05:00, 4 min 50 s late",
 }
 _ISSUE = {
     "biz_type": "order.close",
@@ -110,28 +88,6 @@ StatsSerializer = serializer_of(
 StatsPointSerializer = serializer_of(answers.SeriesPoint, name="StatsPoint", example=_POINT)
 StatsSeriesSerializer = serializer_of(
     answers.Series, name="StatsSeries", example={"step_seconds": 60, "points": [_POINT]}
-)
-PeakSerializer = serializer_of(answers.Peak, example=_PEAK)
-PeaksSerializer = serializer_of(answers.Peaks, example={"peaks": [_PEAK]})
-BizTypeForecastSerializer = serializer_of(
-    answers.Drain,
-    name="BizTypeForecast",
-    example={
-        "biz_type": "order.close",
-        "delivery_rate": 400.0,
-        "max_in_flight": None,
-        "as_of": "2027-01-31T08:30:00Z",
-        "bounded": False,
-        "due_now": 24_000,
-        "empty_at": "2027-01-31T08:31:00Z",
-        "earliest": "2027-01-31T08:30:57Z",
-        "latest": "2027-01-31T08:31:03Z",
-        "peak_lateness_seconds": 60.0,
-        "capacity_per_second": 400.0,
-        "limited_by": "rate",
-        "sentence": "24,000 jobs are due; done at 08:31:00 (limit 400/s)",
-        "peaks": [],
-    },
 )
 IssueSerializer = serializer_of(answers.Issue, example=_ISSUE)
 IssuesSerializer = serializer_of(answers.Issues, example={"issues": [_ISSUE]})

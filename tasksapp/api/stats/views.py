@@ -1,4 +1,4 @@
-"""The views of numbers: counts, series, forecasts, issues, and whether jobs are delivered."""
+"""The views of numbers: counts, series, issues, and whether jobs are delivered."""
 
 from __future__ import annotations
 
@@ -10,38 +10,30 @@ from rest_framework.response import Response
 
 from delayhub.api_models import stats as answers
 from tasksapp.access.quotas import Use, uses_of
-from tasksapp.api.biz_types.access import find_biz_type
 from tasksapp.api.http.answers import json_of, timestamp
 from tasksapp.api.http.endpoint import endpoint
-from tasksapp.api.http.parameters import NO_LIMIT, Parameters, parameter
+from tasksapp.api.http.parameters import Parameters, parameter
 from tasksapp.api.http.problems import refused
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.api.stats.representation import (
-    BizTypeForecastSerializer,
     HealthSerializer,
     IssuesSerializer,
-    PeaksSerializer,
     StatsSerializer,
     StatsSeriesSerializer,
     issue_json,
     numbers_json,
-    peak_json,
 )
-from tasksapp.biz_types.validation import HIGHEST_RATE
 from tasksapp.biz_types.visible import Reach, visible_biz_types
 from tasksapp.models import BizType, Tenant
 from tasksapp.models.api_key import Scope
 from tasksapp.stats.counts import Counts, read_counts
 from tasksapp.stats.delivery_health import delivery_health
-from tasksapp.stats.drain import ahead, forecast, peaks_with, read_known
 from tasksapp.stats.issues import open_issues
 from tasksapp.stats.pulses import HOURS_KEPT, PulseSummary, read_series, summaries
 
 #: Steps of one series.
 MOST_POINTS = 1_500
 LONGEST_STEP_SECONDS = 86_400
-#: The least delivery rate, as the biz type's column has it, and the most attempts in flight.
-LEAST_RATE, MOST_IN_FLIGHT = 0.001, 2**31 - 1
 
 _TIME = {"type": "string", "format": "date-time"}
 OF_BIZ_TYPE = parameter("biz_type", {"type": "string"}, "Only this one, by its code.")
@@ -107,70 +99,6 @@ class StatsViews(ApiViewSet):
             raise refused("step_seconds", "invalid", f"a series has at most {MOST_POINTS} steps: take longer ones")
         points = read_series(biz_type_id=None, since=since, until=until, step_seconds=step, among=list(biz_types))
         return Response({"step_seconds": step, "points": [json_of(answers.SeriesPoint, point) for point in points]})
-
-    @endpoint("List peaks", Scope.STATS, gives=PeaksSerializer, parameters=[OF_BIZ_TYPE])
-    def peaks(self, request: Request) -> Response:
-        """The times of the next day at which jobs come faster than they can be done."""
-        given = Parameters(request, {"biz_type"})
-        biz_types = _asked(request, given)
-        only = next(iter(biz_types)) if given.has("biz_type") else None
-        found = ahead(biz_type_id=only) if biz_types else []
-        return Response({"peaks": [peak_json(peak) for peak in found if peak.biz_type.pk in biz_types]})
-
-    @endpoint(
-        "Forecast a biz type",
-        Scope.STATS,
-        gives=BizTypeForecastSerializer,
-        parameters=[
-            parameter(
-                "delivery_rate",
-                {
-                    "oneOf": [
-                        {"type": "number", "minimum": LEAST_RATE, "maximum": HIGHEST_RATE},
-                        {"type": "string", "enum": [NO_LIMIT]},
-                    ]
-                },
-                "What if attempts were limited to so many a second, or not at all?",
-            ),
-            parameter(
-                "max_in_flight",
-                {
-                    "oneOf": [
-                        {"type": "integer", "minimum": 1, "maximum": MOST_IN_FLIGHT},
-                        {"type": "string", "enum": [NO_LIMIT]},
-                    ]
-                },
-                "What if so many attempts could be under way, or as many as one likes?",
-            ),
-        ],
-    )
-    def drain(self, request: Request, code: str) -> Response:
-        """When the jobs that wait are done, with the limits as they are or with others. Nothing is stored."""
-        given = Parameters(request, {"delivery_rate", "max_in_flight"})
-        biz_type = find_biz_type(request, code)
-        rate, slots = biz_type.delivery_rate, biz_type.max_in_flight
-        if given.has("delivery_rate"):
-            rate = given.limit("delivery_rate", least=LEAST_RATE, most=HIGHEST_RATE)
-        if given.has("max_in_flight"):
-            whole = given.limit("max_in_flight", least=1, most=MOST_IN_FLIGHT, is_whole=True)
-            slots = None if whole is None else int(whole)
-        now, known = timezone.now(), read_known(biz_type)
-        found = forecast(biz_type, now=now, delivery_rate=rate, max_in_flight=slots, known=known)
-        peaks = peaks_with(biz_type, known=known, now=now, delivery_rate=rate, max_in_flight=slots)
-        shown = json_of(
-            answers.Drain,
-            found,
-            biz_type=biz_type.code,
-            delivery_rate=rate,
-            max_in_flight=slots,
-            as_of=known.counts.as_of or now,
-            bounded=known.counts.bound is not None,
-            due_now=known.counts.of(biz_type.pk).due_now,
-            peak_lateness_seconds=round(found.peak_lateness_seconds, 3),
-            capacity_per_second=round(found.capacity_per_second, 3),
-            peaks=[peak_json(peak) for peak in peaks],
-        )
-        return Response(shown)
 
     @endpoint("List issues", Scope.STATS, gives=IssuesSerializer, parameters=[OF_BIZ_TYPE])
     def issues(self, request: Request) -> Response:

@@ -20,7 +20,6 @@ from delayhub.client.errors import ApiError
 from delayhub.client.synchronous import connection
 from tasksapp.api.openapi.document import openapi_document
 from tasksapp.biz_types.sample_call import AddressVerdict, Verdict
-from tasksapp.stats.capacity import Limit
 from tasksapp.stats.delivery_health import DeliveryState
 from tests.typescript_client import TypeScriptProcess, use_typescript
 
@@ -51,8 +50,6 @@ ANSWERS: Mapping[str, Any] = {
     "BizTypeNumbers": client.BizTypeNumbers,
     "StatsSeries": client.Series,
     "StatsPoint": client.SeriesPoint,
-    "Peak": client.Peak,
-    "BizTypeForecast": client.Drain,
     "Issue": client.Issue,
     "Health": client.Health,
     "NewApiKey": client.NewApiKey,
@@ -182,8 +179,6 @@ CALLS: Mapping[str, Callable[[Client], object]] = {
     "GET /v1/stats/series": lambda api: api.stats.series(
         biz_type="order.close", since=AT, until=AT, step=timedelta(minutes=5)
     ),
-    "GET /v1/forecast": lambda api: api.stats.peaks(biz_type="order.close"),
-    "GET /v1/forecast/{code}": lambda api: api.stats.drain("order.close", delivery_rate="none", max_in_flight=5),
     "GET /v1/issues": lambda api: api.stats.issues(biz_type="order.close"),
     "GET /v1/health": lambda api: api.stats.health(),
     "GET /v1/audit": lambda api: list(
@@ -290,7 +285,6 @@ def test_each_request_has_the_fields_of_its_schema(name: str) -> None:
     [
         (biz_types.Verdict, Verdict),
         (biz_types.AddressVerdict, AddressVerdict),
-        (stats.LimitedBy, Limit),
         (stats.HealthState, DeliveryState),
         (operations.TrialState, ("running", "passed", "failed")),
     ],

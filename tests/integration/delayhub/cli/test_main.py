@@ -359,8 +359,6 @@ def test_numbers_are_shown_once_and_again(typed: Type) -> None:
     lines = [json.loads(line) for line in typed("watch", "--times", "2", "--every", "0.1s")[1].splitlines()]
     assert [set(line) for line in lines] == [{"stats", "health"}] * 2
     assert typed("issues") == (0, "", "No job is dead.\n")
-    assert shown(typed, "forecast", BIZ_TYPE, "--rate", "none")["delivery_rate"] is None
-    assert typed("forecast")[0] == 0
     typed("jobs", "create", BIZ_TYPE, "--biz-id", "audited", "--delay", "1d")
     typed("jobs", "cancel", f"{BIZ_TYPE}/audited", "--yes")
     assert "api:tests" in typed("audit", "--verb", "cancel", "--limit", "1")[1]

@@ -269,8 +269,6 @@ TABLE: dict[tuple[str, str], Entry] = {
     # numbers and records
     ("GET", "/v1/stats"): Entry(scope=STATS, unseen=LEFT_OUT),
     ("GET", "/v1/stats/series"): Entry(scope=STATS, unseen=LEFT_OUT),
-    ("GET", "/v1/forecast"): Entry(scope=STATS, unseen=LEFT_OUT),
-    ("GET", "/v1/forecast/{code}"): Entry(scope=STATS),
     ("GET", "/v1/issues"): Entry(scope=STATS, unseen=LEFT_OUT),
     ("GET", "/v1/audit"): Entry(scope=STATS, unseen=LEFT_OUT),
     ("GET", "/v1/health"): Entry(scope=STATS, unseen=LEFT_OUT),

@@ -86,8 +86,6 @@ OPERATIONS = [
     ("POST", "/v1/operations/{id}/pace"),
     ("POST", "/v1/operations/{id}/rest"),
     ("GET", "/v1/audit"),
-    ("GET", "/v1/forecast"),
-    ("GET", "/v1/forecast/{code}"),
     ("GET", "/v1/health"),
     ("GET", "/v1/issues"),
     ("GET", "/v1/stats"),

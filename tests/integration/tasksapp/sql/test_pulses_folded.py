@@ -26,7 +26,6 @@ def test_the_minutes_of_a_stretch_are_summed_again_and_again(biz_type: BizType) 
     pulse(biz_type, 9, 2)
     pulse(biz_type, 10, 100)
     pulse(biz_type, 5, 7, "failed", "dns")
-    pulse(biz_type, 5, 7, "drain", "41")
 
     for _ in range(2):
         fold_pulses(begin=AT, end=AT + TEN_MINUTES, using="default")

@@ -25,7 +25,7 @@ def test_a_stretch_has_its_beginning_and_not_its_end(biz_type: BizType) -> None:
     found = count_upcoming(begin=AT, end=AT + 288 * STEP, seconds=300, using="default", timeout_seconds=9)
 
     assert sorted(found) == [
-        CountedStretch(biz_type.id, 0, 2, times[1], times[2]),
-        CountedStretch(biz_type.id, 1, 1, times[3], times[3]),
-        CountedStretch(biz_type.id, 287, 1, times[4], times[4]),
+        CountedStretch(biz_type.id, 0, 2),
+        CountedStretch(biz_type.id, 1, 1),
+        CountedStretch(biz_type.id, 287, 1),
     ]

@@ -10,14 +10,14 @@ from django.utils import timezone
 
 from tasksapp.models import BizType, Upcoming
 from tasksapp.stats.pulses import floor
-from tasksapp.stats.upcoming import Arrivals, Coming, day_begins, read_arrivals, read_upcoming
+from tasksapp.stats.upcoming import Coming, day_begins, read_upcoming
 from tests.fixture_types import MakeBizType
 
 pytestmark = pytest.mark.django_db
 
 
-def ahead(biz_type: BizType, at: datetime, jobs: int, *, span: int = 300, **times: datetime) -> None:
-    Upcoming.objects.create(biz_type=biz_type, at=at, span_seconds=span, jobs=jobs, counted_at=timezone.now(), **times)
+def ahead(biz_type: BizType, at: datetime, jobs: int, *, span: int = 300) -> None:
+    Upcoming.objects.create(biz_type=biz_type, at=at, span_seconds=span, jobs=jobs, counted_at=timezone.now())
 
 
 def test_stretches_are_read_by_one_query(
@@ -61,16 +61,3 @@ def test_days_begin_at_midnight_of_the_project(biz_type: BizType, settings: Any)
     assert midnight.astimezone(UTC).hour == 16
     assert [day.jobs for day in days] == [0, 0, 7, 0, 0, 0, 0]
     assert len(read_upcoming(hours=24 * 365, seconds=86_400)) == 30
-
-
-def test_arrivals_are_in_the_order_of_their_times(biz_type: BizType) -> None:
-    at = floor(timezone.now(), 300) + timedelta(hours=1)
-    ahead(biz_type, at + timedelta(minutes=5), 2)
-    ahead(biz_type, at, 9, first_at=at, last_at=at)
-
-    first, second = read_arrivals()[biz_type.id]
-
-    assert read_arrivals(biz_type_ids=[-1]) == {}
-    assert first == Arrivals(9, at, at)
-    # where it is not known they come evenly
-    assert second == Arrivals(2, at + timedelta(minutes=5), at + timedelta(minutes=10))

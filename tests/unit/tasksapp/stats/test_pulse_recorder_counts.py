@@ -13,7 +13,7 @@ NOON_MS = 1_767_268_800_000
 
 
 def ended(biz_type_id: int = 1, error_class: str = "", **fields: object) -> Ended:
-    values = {"is_dead": False, "lateness_ms": 5, "duration_ms": 20, "held_ms": 40, **fields}
+    values = {"is_dead": False, "lateness_ms": 5, "duration_ms": 20, **fields}
     return Ended(biz_type_id, error_class, **values)  # type: ignore[arg-type]  # of a test's own making
 
 
@@ -32,22 +32,12 @@ def test_attempts_are_counted_by_what_came_of_them() -> None:
         (1, "lateness", str(bucket_of(5))): 3,
         (1, "duration", str(bucket_of(20))): 3,
         (1, "busy", ""): 60,
-        (1, "held", ""): 120,
         (2, "failed", "refused"): 1,
         (2, "dead", "refused"): 1,
         (2, "lateness", str(bucket_of(5))): 1,
         (2, "duration", str(bucket_of(20))): 1,
         (2, "busy", ""): 20,
-        (2, "held", ""): 40,
     }
-
-
-def test_late_attempts_are_counted_by_the_second() -> None:
-    counts = PulseCounts()
-
-    counts.add([ended(lateness_ms=999), ended(lateness_ms=1_000)], now_ms=NOON_MS + 41_900)
-
-    assert by_kind(counts)[1, "drain", "41"] == 1
 
 
 def test_each_minute_has_its_own_counts() -> None:
@@ -78,10 +68,10 @@ def test_what_was_taken_is_gone_and_what_is_put_back_is_there_again() -> None:
 def test_while_the_database_is_away_the_oldest_minutes_are_lost(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "MOST_COUNTERS", 12)
+    monkeypatch.setattr(module, "MOST_COUNTERS", 10)
     counts = PulseCounts()
     for minute in range(4):
-        counts.add([ended()], now_ms=NOON_MS + minute * MINUTE_MS)  # five counters each
+        counts.add([ended()], now_ms=NOON_MS + minute * MINUTE_MS)  # four counters each
 
     counts.put_back(counts.take())
 

@@ -18,6 +18,7 @@ from tasksapp.biz_types import verbs
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.jobs.creation import create
 from tasksapp.models import BizType, Job, JobCount, Pulse, Upcoming
+from tasksapp.stats.pulses import floor
 
 pytestmark = pytest.mark.django_db
 
@@ -44,10 +45,30 @@ def test_it_shows_flow_numbers_and_what_the_biz_type_does(watcher: Client, biz_t
     text = watcher.get(change_page(biz_type)).content.decode()
 
     for shown in (
-        "flowing", "349,120", "12,300", "44,667", " s ago", "limit 500/s", "Close unpaid orders", "shop.example",
+        "flowing", "349,120", "12,300", "44,667", " s ago", "Close unpaid orders", "shop.example",
         "gives up after 16 attempts", "500 jobs per second", "Callbacks of this biz type are not signed",
     ):  # fmt: skip
         assert shown in text, shown
+
+
+@pytest.mark.parametrize(
+    ("succeeded", "paused", "said"),
+    [(500, False, "Clears in about"), (0, False, "Not clearing"), (500, True, None)],
+)
+def test_it_says_in_how_long_the_backlog_clears_unless_the_biz_type_is_paused(
+    watcher: Client, biz_type: BizType, succeeded: int, paused: bool, said: str | None
+) -> None:
+    now = timezone.now()
+    JobCount.objects.create(biz_type=biz_type, pending=900, due_now=900, running=0, dead=0, counted_at=now)
+    if succeeded:
+        at = floor(now - timedelta(minutes=2), 60)
+        Pulse.objects.create(biz_type=biz_type, at=at, span_seconds=60, kind="succeeded", count=succeeded)
+    if paused:
+        verbs.pause(biz_type, by=Actor("ada"), reason="")
+
+    text = watcher.get(change_page(biz_type)).content.decode()
+
+    assert said in text if said else "learing" not in text
 
 
 def test_it_says_which_jobs_are_not_encrypted_yet(watcher: Client, biz_type: BizType) -> None:
@@ -76,9 +97,7 @@ def test_it_draws_the_last_and_the_next_day(watcher: Client, biz_type: BizType) 
     now = timezone.now().replace(second=0, microsecond=0)
     Pulse.objects.create(biz_type=biz_type, at=now - timedelta(minutes=2), span_seconds=60, kind="succeeded", count=29)
     ahead = now + timedelta(hours=3)
-    Upcoming.objects.create(
-        biz_type=biz_type, at=ahead, span_seconds=300, jobs=200_000, counted_at=now, first_at=ahead, last_at=ahead
-    )
+    Upcoming.objects.create(biz_type=biz_type, at=ahead, span_seconds=300, jobs=200_000, counted_at=now)
 
     text = watcher.get(change_page(biz_type)).content.decode()
 
@@ -145,7 +164,7 @@ def test_who_may_not_view_biz_types_sees_none(client: Client, django_user_model:
     stranger.user_permissions.add(Permission.objects.get(codename="pause_biztype"))
     client.force_login(stranger)
 
-    for name in ("change", "pause", "what_if", "secrets", "test"):
+    for name in ("change", "pause", "secrets", "test"):
         page = reverse(f"admin:tasksapp_biztype_{name}", args=[biz_type.pk])
         assert client.get(page).status_code == 403, name
 

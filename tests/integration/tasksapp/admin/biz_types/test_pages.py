@@ -13,7 +13,7 @@ from tasksapp.models import BizType
 
 pytestmark = pytest.mark.django_db
 
-PAGES = ["pause", "resume", "test", "what_if", "secrets"]
+PAGES = ["pause", "resume", "test", "secrets"]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -21,9 +21,7 @@ pytestmark = pytest.mark.django_db
 def store_upcoming(biz_type: BizType, *, minutes: int, jobs: int) -> None:
     now = timezone.now()
     at = floor(now + timedelta(minutes=minutes), 300)
-    Upcoming.objects.create(
-        biz_type=biz_type, at=at, span_seconds=300, jobs=jobs, first_at=at, last_at=at, counted_at=now
-    )
+    Upcoming.objects.create(biz_type=biz_type, at=at, span_seconds=300, jobs=jobs, counted_at=now)
 
 
 def test_what_comes_is_drawn_by_five_minutes_or_by_hours(biz_type: BizType) -> None:

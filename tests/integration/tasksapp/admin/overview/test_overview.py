@@ -114,21 +114,6 @@ def test_a_redis_that_is_away_is_said_in_words(person: Client, biz_type: BizType
     assert "flowing" not in page
 
 
-def test_a_peak_that_a_limit_makes_late_is_said_with_its_end(person: Client, make_biz_type: MakeBizType) -> None:
-    biz_type = make_biz_type("order.close", delivery_rate=500)
-    at = (timezone.now() + timedelta(hours=3)).replace(minute=0, second=0, microsecond=0)
-    Upcoming.objects.create(
-        biz_type=biz_type, at=at, span_seconds=300, jobs=200_000, first_at=at, last_at=at, counted_at=timezone.now()
-    )
-
-    page = read(person)
-
-    assert f"200,000 at {at:%H:%M:%S} order.close; limit 500/s: done {at:%H}:06:40" in page.replace(
-        f"{at:%Y-%m-%d} ", ""
-    )
-    assert "6 min 40 s late" in page
-
-
 @pytest.mark.parametrize(
     "query", ["", "?ahead=1h", "?ahead=30d", "?ahead=nonsense", "?biz_types=99", "?biz_types=-x%00"]
 )

@@ -18,9 +18,9 @@ OPERATION_IDS = """
     change_series claim_jobs complete_claim count_jobs create_biz_type create_job create_jobs create_plan
     create_series delete_biz_type delete_series drop_job drop_job_by_business_key end_previous_api_key
     end_previous_key_pair end_previous_signing_secret export_biz_types export_jobs extend_claim fail_claim
-    forecast_biz_type import_biz_types issue_api_key lift_resolve list_answer_links
+    import_biz_types issue_api_key lift_resolve list_answer_links
     list_api_keys list_audit_entries list_biz_types
-    list_dead_jobs list_flow_keys list_issues list_job_attempts list_jobs list_key_pairs list_operations list_peaks
+    list_dead_jobs list_flow_keys list_issues list_job_attempts list_jobs list_key_pairs list_operations
     list_series make_answer_link
     make_key_pair make_what_follows_again
     pace_operation pause_biz_type pause_flow_key pause_series plan_backfill plan_operation
@@ -36,18 +36,18 @@ OPERATION_IDS = """
 SCHEMAS = """
     AddressVerdict AnswerLink AnswerLinkRequest
     ApiKey ApiKeyPage ApiKeyRequest Attempt AttemptPage AuditEntry AuditEntryPage Auth
-    BackfillRequest Backoff BizType BizTypeChange BizTypeDefinition BizTypeDocument BizTypeForecast
+    BackfillRequest Backoff BizType BizTypeChange BizTypeDefinition BizTypeDocument
     BizTypeImport BizTypeNumbers BizTypeRequest BulkAnswer BulkRequest BulkResult CatchUp
     CertificateRequest ChangeApiKeyRequest
     ChangeBizTypeRequest ChangeJobRequest ChangeSeriesRequest Claim ClaimOutcome ClaimRequest Claims
     CompleteClaimRequest CreatedBizType CreatedJob CredentialsRequest EndedClaim ExtendClaimRequest
     FailClaimRequest FlowKey FlowKeys Guarantee Health HealthState ImportAction ImportBizTypesRequest Issue
     Issues Job JobFilter JobNumbers JobPage JobRequest JobSeries JobSeriesPage JobStatus KeyPairs LiftRequest
-    LiftedResolve LimitedBy MakeKeyPairRequest Method NewAnswerLink
+    LiftedResolve MakeKeyPairRequest Method NewAnswerLink
     NewApiKey OneLive Operation OperationPage OperationRequest
     OperationState OperationVerb Ordered Overlap OwnKey OwnRequest PaceOperationRequest PauseBizTypeRequest
     PauseFlowKeyRequest
-    PausedFlowKey Peak Peaks Plan PlanRequest PlanRestRequest PlannedJob PreviewScheduleRequest Problem
+    PausedFlowKey Plan PlanRequest PlanRestRequest PlannedJob PreviewScheduleRequest Problem
     Quota QuotaUse ReasonRequest ReceivedAnswer RedriveJobRequest ReleaseClaimRequest Resolution ResolveRequest
     ResumeBizTypeRequest ResumeFlowKeyRequest RotateApiKeyRequest RotateSecretRequest RotatedSecret
     SchedulePreview Scope SentRequest SeriesRequest StartOperationRequest Stats StatsPoint StatsSeries

@@ -68,19 +68,6 @@ def test_a_series_adds_up_what_the_key_sees(ask_fully: Ask, counted: list[BizTyp
     assert len(both["points"]) in {60, 61}
 
 
-def test_a_forecast_answers_what_other_limits_would_do(ask_fully: Ask, counted: list[BizType]) -> None:
-    JobCount.objects.filter(biz_type=counted[0]).update(due_now=1_000, oldest_due_at=timezone.now())
-
-    slow = ask_fully("GET", "/forecast/a?delivery_rate=10").json()
-    fast = ask_fully("GET", "/forecast/a?delivery_rate=100&max_in_flight=none").json()
-
-    assert (slow["due_now"], slow["capacity_per_second"], slow["limited_by"]) == (1_000, 10.0, "rate")
-    assert slow["empty_at"] > fast["empty_at"]
-    assert "1,000 jobs are due" in fast["sentence"]
-    assert BizType.objects.get(code="a").delivery_rate is None
-    assert ask_fully("GET", "/forecast").json() == {"peaks": []}
-
-
 def test_issues_are_those_of_the_biz_types_that_the_key_sees(ask_fully: Ask, counted: list[BizType]) -> None:
     found = ask_fully("GET", "/issues").json()["issues"]
 
@@ -117,11 +104,6 @@ def test_health_says_whether_jobs_are_delivered_in_english_and_without_addresses
         "/stats/series?since=0001-01-01T00:00:00%2B14:00",
         "/stats/series?until=0001-01-01T00:00:00Z",
         "/stats/series?since=2026-01-01T00:00:00Z&until=2026-12-01T00:00:00Z",
-        "/forecast/a?delivery_rate=0",
-        "/forecast/a?delivery_rate=nan",
-        "/forecast/a?max_in_flight=1.5",
-        "/forecast/a?max_in_flight=99999999999",
-        "/forecast?biz_type=c",
         "/issues?biz_type=%00",
         "/health?verbose=1",
         "/audit?job_id=5",
@@ -135,8 +117,7 @@ def test_what_cannot_be_asked_is_refused(ask_fully: Ask, counted: list[BizType],
 
 
 def test_numbers_take_a_scope_of_their_own(ask: Ask, counted: list[BizType]) -> None:
-    for address in ("/stats", "/stats/series", "/forecast", "/forecast/a", "/issues", "/health", "/audit"):
+    for address in ("/stats", "/stats/series", "/issues", "/health", "/audit"):
         assert problem(ask("GET", address), 403)["scope"] == "stats"
     ApiKey.objects.update(scopes=["stats"])
-    assert ask("GET", "/forecast/a").status_code == 200
-    problem(ask("GET", "/forecast/c"), 404)
+    assert ask("GET", "/stats").status_code == 200
