@@ -21,7 +21,7 @@ from tasksapp.admin.biz_types.keys import FlowKeyPages
 from tasksapp.admin.biz_types.listing import BizTypeList
 from tasksapp.admin.biz_types.now import Now
 from tasksapp.admin.biz_types.pause import Pausing
-from tasksapp.admin.biz_types.retry_drawing import schedule_context
+from tasksapp.admin.biz_types.retry_words import schedule_context
 from tasksapp.admin.biz_types.secrets_page import Secrets
 from tasksapp.admin.biz_types.tabs import ALL, FORMS, NEW, NOT_PULLED, TAB, TOKEN, fieldsets_of, tab_of
 from tasksapp.admin.biz_types.test_call import SampleCalls

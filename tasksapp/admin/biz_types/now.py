@@ -15,7 +15,7 @@ from tasksapp.access.shown_text import shown_text
 from tasksapp.admin.audit.words import deed_label
 from tasksapp.admin.biz_types.form import COPY_OF
 from tasksapp.admin.biz_types.pages import BizTypePages
-from tasksapp.admin.biz_types.retry_drawing import schedule_sentence
+from tasksapp.admin.biz_types.retry_words import schedule_sentence
 from tasksapp.admin.frame.fragments import (
     Tile,
     address,

@@ -1,14 +1,13 @@
-"""A retry schedule as people read it: in words, drawn, and as a table."""
+"""A retry schedule in a sentence and as a table."""
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from tasksapp.admin.biz_types.retry_drawing import SHOWN, schedule_context, schedule_drawing, schedule_sentence
+from tasksapp.admin.biz_types.retry_words import SHOWN, schedule_context, schedule_sentence
 from tasksapp.jobs.retry_policy import RetrySchedule, schedule_of
 from tests.retry_policies import retry_policy
 
@@ -40,28 +39,6 @@ def schedule(backoff: str = "exponential", **fields: Any) -> RetrySchedule:
 )
 def test_the_sentence_names_the_waits_and_the_end(made: RetrySchedule, sentence: str) -> None:
     assert schedule_sentence(made) == sentence
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        schedule(),
-        schedule(max_attempts=1),
-        schedule("list", waits=(0.0,), max_attempts=3),
-        schedule("list", waits=(1e300,), jitter=1.0, max_attempts=1000),
-        schedule("fixed", jitter=1.0, max_age=timedelta(seconds=15)),
-    ],
-)
-def test_each_attempt_is_drawn_within_the_picture(made: RetrySchedule) -> None:
-    drawn = schedule_drawing(made)
-
-    places = [float(place) for place in re.findall(r'cx="([0-9.]+)%"', drawn)]
-    assert len(places) == min(len(made.attempts), SHOWN)
-    assert all(0 <= place <= 100 for place in places)
-    assert places == sorted(places)
-    assert all(float(width) >= 0 for width in re.findall(r'width="([0-9.-]+)%"', drawn))
-    assert drawn.count("<title>") == len(places)
-    assert "style=" not in drawn
 
 
 def test_a_long_table_is_cut_and_says_by_how_much() -> None:
