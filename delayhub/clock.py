@@ -9,6 +9,9 @@ from typing import Protocol
 #: No due time may lie further ahead: 100 years, in ms.
 MAX_DELAY_MS = 100 * 366 * 86_400_000
 
+#: The last moment that ``datetime`` has, in Unix ms.
+LAST_MS = 253_402_300_799_999
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -44,6 +47,11 @@ def due_ms(moment: datetime) -> int:
         raise ValueError(f"a due time needs a time zone, got {moment.isoformat()}")
     since = moment - _EPOCH
     return since.days * 86_400_000 + since.seconds * 1000 - (-since.microseconds // 1000)
+
+
+def runnable_ms(at: datetime) -> int:
+    """Return a moment as :func:`due_ms` does, within what :func:`moment` reads: before 1970 means then."""
+    return min(max(0, due_ms(at)), LAST_MS)
 
 
 def moment(unix_ms: int) -> datetime:

@@ -17,9 +17,10 @@ from django_celery_beat.schedulers import ModelEntry
 from kombu.utils.json import dumps
 
 from delayhub.beat.definition import Bounds
+from delayhub.beat.left_out import LeftOut, Unfit
 from delayhub.beat.shared_ticks import SharedTicks
 from delayhub.beat.tended_entries import Standing
-from delayhub.clock import due_ms, moment
+from delayhub.clock import moment, runnable_ms
 from delayhub.engine.occurrences import Occurrence
 
 logger = get_logger(__name__)
@@ -31,6 +32,9 @@ class DatabaseScheduler(SharedTicks, TableScheduler):
     What ran when is known in Redis; ``last_run_at`` and ``total_run_count`` of a row are written by the beat that has
     published, and by no other.
     """
+
+    #: A row with an interval of 0 would publish a thousand messages a second.
+    shortest_ms = 1_000
 
     def __init__(self, app: Any, *args: Any, **options: Any) -> None:
         #: When each row was edited and when it ran, in ms, as it was read: django-celery-beat's entries change theirs.
@@ -46,20 +50,59 @@ class DatabaseScheduler(SharedTicks, TableScheduler):
 
     def all_as_schedule(self) -> dict[str, Any]:
         """Every enabled row; django-celery-beat leaves out those that are not due soon, also where they were missed."""
-        found, self._read = {}, {}
-        for model in self.Model.objects.enabled():
-            edited, ran = in_ms(model.date_changed), in_ms(model.last_run_at, zone=UTC)
+        found: dict[str, Any] = {}
+        self._read = {}
+        for name, model in self._rows():
             try:
-                found[model.name] = self.Entry(model, app=self.app)
-            except (ValueError, AttributeError):
-                logger.exception("The row %s cannot be read, and is left out", model.name, extra={"action": "beat"})
-                continue
-            self._read[model.name] = edited, ran
+                read = in_ms(model.date_changed), in_ms(model.last_run_at, zone=UTC)
+                found[name] = self._entry(model)
+                self._read[name] = read
+            except (DatabaseError, InterfaceError):
+                raise
+            except Exception as error:
+                about = model if isinstance(model, Exception) else error
+                found[name] = LeftOut.of(name, about, task=getattr(model, "task", ""))
         return found
+
+    def _rows(self) -> list[tuple[str, Any]]:
+        """The names of enabled rows, and the rows; in the place of one that cannot be read, the error."""
+        rows = self.Model.objects.enabled()
+        try:
+            return [(model.name, model) for model in rows]
+        except (DatabaseError, InterfaceError):
+            raise
+        except Exception:  # a value that one of their fields refuses, such as an unknown time zone
+            return [(name, self._row(key)) for key, name in rows.values_list("pk", "name")]
+
+    def _row(self, key: Any) -> Any:
+        try:
+            return self.Model.objects.enabled().get(pk=key)
+        except (DatabaseError, InterfaceError):
+            raise
+        except Exception as error:
+            return error
+
+    def _entry(self, model: Any) -> Any:
+        """Return the row's entry; raise whatever is wrong with it.
+
+        Times without a zone are in Django's, as the admin shows them. Celery would read them in UTC.
+        """
+        if not (model.interval or model.crontab or model.solar or model.clocked):
+            raise Unfit("it has no schedule")
+        entry = self.Entry(model, app=self.app)
+        if not model.enabled:
+            raise Unfit("its arguments are no JSON: django-celery-beat has disabled it")
+        if model.clocked is not None:
+            entry.schedule.clocked_time = aware(model.clocked.clocked_time)
+        if isinstance(entry.options.get("expires"), datetime):
+            entry.options["expires"] = aware(entry.options["expires"])
+        return entry
 
     def bounds_of(self, entry: Any) -> Bounds:
         """What its row says beside the schedule."""
-        model = entry.model
+        model = getattr(entry, "model", None)
+        if model is None:
+            return Bounds()
         edited, ran = self._read.get(entry.name, (0, 0))
         return Bounds(
             starts_ms=in_ms(model.start_time),
@@ -155,9 +198,12 @@ def columns(fields: Mapping[str, Any], *, app: Any) -> dict[str, Any]:
 
 def in_ms(time: datetime | None, *, zone: tzinfo | None = None) -> int:
     """A time of a table in Unix ms, 0 for none; one without a zone (``USE_TZ = False``) is in ``zone``, or Django's."""
-    if time is None:
-        return 0
-    return due_ms(timezone.make_aware(time, zone) if timezone.is_naive(time) else time)
+    return 0 if time is None else max(1, runnable_ms(aware(time, zone=zone)))
+
+
+def aware(time: datetime, *, zone: tzinfo | None = None) -> datetime:
+    """Return the time with a time zone: its own, else ``zone``, else Django's."""
+    return timezone.make_aware(time, zone) if timezone.is_naive(time) else time
 
 
 def for_table(time: datetime) -> datetime:

@@ -6,15 +6,16 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from celery import schedules
 from celery.beat import BeatLazyFunc
 
+from delayhub.beat.left_out import Never, Unfit
 from delayhub.beat.schedule_times import interval_ms, missed_ms, next_ms
-from delayhub.clock import due_ms
+from delayhub.clock import LAST_MS, runnable_ms
 from delayhub.engine.occurrences import PeriodicEntry
 from delayhub.errors import OptionError
 
@@ -161,7 +162,7 @@ class Definition:
         )
         bounds = self.bounds
         if known is None:
-            since = bounds.last_ms or bounds.edited_ms or now_ms
+            since = min(bounds.last_ms or bounds.edited_ms or now_ms, now_ms)
             anchor = bounds.starts_ms or since
             return replace(own, anchor=anchor, last=bounds.last_ms, next=self._next(since, anchor_ms=anchor))
         if known.grid == own.grid:
@@ -174,6 +175,25 @@ class Definition:
         anchor = bounds.starts_ms or known.last or since
         following = self._next(since, anchor_ms=anchor)
         return replace(own, anchor=anchor, next=following, last=known.last, count=known.count)
+
+    def check(self, *, now_ms: int, shortest_ms: int) -> None:
+        """Raise whatever keeps the entry from being published: that is raised again where it is.
+
+        Args:
+            now_ms: the time.
+            shortest_ms: the shortest interval.
+
+        Raises:
+            Unfit: its interval is shorter, or its crontab names no time.
+        """
+        schedule = self.entry.schedule
+        length: Any = getattr(schedule, "run_every", None)
+        if type(schedule) is schedules.schedule and length < timedelta(milliseconds=shortest_ms):
+            seconds = f"{length.total_seconds():g}"
+            raise Unfit(f"an interval must be at least {shortest_ms / 1000:g} s, got {seconds} s")
+        if isinstance(schedule, schedules.crontab) and next_ms(schedule, now_ms, anchor_ms=0, zone=self.zone) is None:
+            raise Unfit(f"{schedule_words(schedule)} names no time in the next nine years")
+        self.plan(None, now_ms=now_ms)
 
     def turn(self, known: PeriodicEntry, *, now_ms: int) -> Turn:
         """What to do about the occurrence that is due."""
@@ -204,8 +224,11 @@ class Definition:
             following = schedule_parts(schedule)[1]  # also where it is over: it has not run yet
         else:
             after = max(after_ms, bounds.starts_ms - 1)
-            following = next_ms(schedule, after, anchor_ms=anchor_ms, zone=self.zone)
-        if following is None or (bounds.ends_ms and following >= bounds.ends_ms):
+            try:
+                following = next_ms(schedule, after, anchor_ms=anchor_ms, zone=self.zone)
+            except OverflowError:  # the calendar ends before
+                return 0
+        if following is None or following > LAST_MS or (bounds.ends_ms and following >= bounds.ends_ms):
             return 0
         return int(following)
 
@@ -228,11 +251,15 @@ def schedule_words(schedule: Any) -> str:
             return f"once at {schedule.clocked_time.isoformat(timespec='seconds')}"
         case "solar":
             return f"{rest[0]} at {rest[1]}, {rest[2]}"
+        case "left out":
+            return f"left out: {rest[0]}"
     return str(kind)
 
 
 def schedule_parts(schedule: Any) -> list[Any]:
     """What decides the times of a schedule."""
+    if isinstance(schedule, Never):
+        return ["left out", schedule.reason]
     if isinstance(schedule, schedules.crontab):
         names = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
         fields = [str(getattr(schedule, f"_orig_{name}")).replace(" ", "") for name in names]
@@ -240,7 +267,7 @@ def schedule_parts(schedule: Any) -> list[Any]:
     if isinstance(schedule, schedules.solar):
         return ["solar", schedule.event, str(schedule.lat), str(schedule.lon)]
     if isinstance(getattr(schedule, "clocked_time", None), datetime):
-        return ["clocked", due_ms(schedule.clocked_time)]
+        return ["clocked", max(1, runnable_ms(schedule.clocked_time))]  # 0 is never
     if type(schedule) is schedules.schedule:
         return ["interval", interval_ms(schedule), bool(schedule.relative)]
     own = {name: value for name, value in vars(schedule).items() if name not in {"app", "_app", "nowfun"}}

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from celery import schedules
 
+from delayhub.beat.left_out import Never
 from delayhub.clock import due_ms, moment
 from delayhub.wall_clock import moments
 
@@ -79,6 +80,8 @@ def next_ms(schedule: Any, after_ms: int, *, anchor_ms: int, zone: tzinfo) -> in
         anchor_ms: where intervals are counted from.
         zone: the app's time zone, which ``relative`` intervals are rounded in.
     """
+    if isinstance(schedule, Never):
+        return None
     clocked_time = getattr(schedule, "clocked_time", None)
     if isinstance(clocked_time, datetime):
         at = due_ms(clocked_time)

@@ -16,6 +16,7 @@ from celery.utils.log import get_logger
 from kombu.exceptions import OperationalError
 
 from delayhub.beat.definition import Bounds, Definition, Missed
+from delayhub.beat.left_out import LeftOut
 from delayhub.beat.tended_entries import Standing, TendedEntries
 from delayhub.clock import SystemClock, moment
 from delayhub.engine.occurrences import Occurrence
@@ -43,6 +44,8 @@ class SharedTicks:
     app: Any
     max_interval: Any
     schedule: Any
+    #: An interval that is shorter is left out.
+    shortest_ms = 1
 
     def __init__(self, app: Any, *args: Any, **options: Any) -> None:
         self._tended: TendedEntries | None = None
@@ -54,6 +57,8 @@ class SharedTicks:
         self._claimed: tuple[Standing, Occurrence] | None = None
         self._failure: Exception | None = None
         self._sleep_seconds = 0.0
+        #: By name, why entries are left out, as it was logged.
+        self._left_out: dict[str, str] = {}
         self._beat = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
         if not options.get("lazy"):
             Missed.of(app.conf.get("beat_missed", Missed.ONCE))
@@ -91,7 +96,11 @@ class SharedTicks:
         self._claimed, self._sleep_seconds = self._claim_due()
         if self._claimed is not None:
             standing, occurrence = self._claimed
-            self._heap = [event_t(0, 0, due_entry(self.app, standing.definition.entry, occurrence))]
+            try:
+                self._heap = [event_t(0, 0, due_entry(self.app, standing.definition.entry, occurrence))]
+            except Exception:
+                logger.exception("Message Error: %s was not sent", standing.definition.name)
+                self._tending().skip(standing, occurrence)
 
     def is_due(self, entry: Any) -> schedstate:
         """Return that an entry is due: only a claimed occurrence gets here."""
@@ -147,11 +156,18 @@ class SharedTicks:
         now = tended.now_ms()
         if first is None or until > now:
             return None, min(max(until - now, 1) / 1000, float(self.max_interval))
-        occurrence = tended.claim(first) if first.next_ms <= now else None
+        try:
+            occurrence = tended.claim(first) if first.next_ms <= now else None
+        except AWAY:
+            raise
+        except Exception:  # of one entry: the others go on
+            logger.exception("beat: what %s has missed cannot be reckoned", first.definition.name)
+            tended.wait(first, milliseconds=LOOK_MS)
+            return None, 0.0
         return (None if occurrence is None else (first, occurrence)), 0.0
 
     def _look(self, tended: TendedEntries, entries: Any) -> None:
-        tended.look([made for entry in list(entries.values()) if (made := self._definition(entry)) is not None])
+        tended.look([self._definition(entry) for entry in list(entries.values())])
         self._looked_at, self._look_again_ms = entries, tended.now_ms() + LOOK_MS
         for standing in tended.standing.values():
             show_state(standing)
@@ -173,25 +189,39 @@ class SharedTicks:
         elif error is not None:  # as in Celery: the next occurrence may be luckier
             tended.skip(standing, occurrence)
 
-    def _definition(self, entry: Any) -> Definition | None:
+    def _definition(self, entry: Any) -> Definition:
+        """Return the entry's definition; that of what is left out, with the reason, if it cannot be published."""
+        try:
+            if not isinstance(entry, LeftOut):
+                made = self._defined(entry)
+                made.check(now_ms=SystemClock().now_ms(), shortest_ms=self.shortest_ms)
+                self._left_out.pop(entry.name, None)
+                return made
+        except Exception as error:
+            entry = LeftOut.of(entry.name, error, task=entry.task)
+        if self._left_out.get(entry.name) != entry.schedule.reason:
+            said = entry.name, entry.schedule.reason
+            logger.warning("The entry %s cannot be published, and is left out: %s", *said, extra={"action": "beat"})
+        self._left_out[entry.name] = entry.schedule.reason
+        return Definition(entry=entry, lane=lane_of(self.app, entry), zone=self.app.timezone, program=self._program)
+
+    def _defined(self, entry: Any) -> Definition:
         conf = self.app.conf
         deadline = conf.beat_cron_starting_deadline if isinstance(entry.schedule, crontab) else None
         headers = (entry.options or {}).get("headers") or {}
-        try:
-            made = Definition(
-                entry=entry,
-                lane=lane_of(self.app, entry),
-                zone=self.app.timezone,
-                program=self.app.main or "",
-                policy=Missed.of(headers.get(MISSED_HEADER) or conf.get("beat_missed", Missed.ONCE)),
-                deadline_ms=None if deadline is None else round(deadline * 1000),
-                bounds=self.bounds_of(entry),
-            )
-            made.print  # noqa: B018  which may fail as well
-        except Exception:
-            logger.exception("The entry %s cannot be read, and is left out", entry.name, extra={"action": "beat"})
-            return None
-        return made
+        return Definition(
+            entry=entry,
+            lane=lane_of(self.app, entry),
+            zone=self.app.timezone,
+            program=self._program,
+            policy=Missed.of(headers.get(MISSED_HEADER) or conf.get("beat_missed", Missed.ONCE)),
+            deadline_ms=None if deadline is None else round(deadline * 1000),
+            bounds=self.bounds_of(entry),
+        )
+
+    @property
+    def _program(self) -> str:
+        return self.app.main or ""
 
     def _tending(self) -> TendedEntries:
         if self._tended is None:

@@ -24,6 +24,7 @@ from delayhub.celery_support.queue_verbs import Outcome, redrive_all
 from delayhub.celery_support.queued_task import QueuedTask, messages_of, stretch
 from delayhub.celery_support.revocation import listed, revoke_waiting, stamped_ids, wanted_stamps
 from delayhub.celery_support.task_limits import TaskLimit, set_at_once_for_all, set_for_all, task_limits
+from delayhub.clock import runnable_ms
 from delayhub.engine import Counts, DelayQueue, Place
 from delayhub.engine.entry import text
 from delayhub.engine.fitness import Fitness, examine
@@ -35,7 +36,7 @@ from delayhub.engine.unique import free_key
 from delayhub.errors import NotOurBroker, OldWorkersAlive, OptionError
 from delayhub.transport.channel import Channel
 from delayhub.transport.cluster_transport import ClusterChannel
-from delayhub.transport.envelope import moment_of, runnable_ms
+from delayhub.transport.envelope import moment_of
 from delayhub.transport.kombu_migration import Exported, Imported, KombuBroker, KombuCounts, take_lost_leases_back
 
 logger = get_logger(__name__)

@@ -15,8 +15,9 @@ from celery.utils.time import maybe_iso8601
 from kombu.log import get_logger
 
 from delayhub.celery_support.idle_options import scheme_of
+from delayhub.clock import LAST_MS
 from delayhub.transport.channel import Channel
-from delayhub.transport.envelope import DUE_HEADER, LAST_MS, is_unicode
+from delayhub.transport.envelope import DUE_HEADER, is_unicode
 
 #: Whether a value is sound, and what it should be, in words.
 _Want = tuple[Callable[[Any], bool], str]

@@ -12,8 +12,8 @@ from typing import Any
 from kombu.log import get_logger
 from kombu.utils.json import dumps
 
-from delayhub.clock import moment
-from delayhub.engine import Entry, due_ms
+from delayhub.clock import LAST_MS, moment, runnable_ms
+from delayhub.engine import Entry
 from delayhub.engine.task_name import FLOW_KEY_HEADER, fault_of
 from delayhub.transport.compact import LaterFormat, packed, token_of, unpacked
 
@@ -28,8 +28,6 @@ REDELIVERED = "redelivered"
 #: Length of the delivery tags that kombu makes: random, so that no two publishes have the same.
 TOKEN_LENGTH = 36
 
-#: The last moment that Python's ``datetime`` has, in ms.
-LAST_MS = 253_402_300_799_999
 #: A later expiry is taken for this one, a year before the calendar ends: each time zone has a date for it.
 LAST_EXPIRY_MS = LAST_MS - 366 * 86_400_000
 _UNREADABLE_EXPIRY = re.compile(r"0001|9999|.*[+-]\d\d:\d\d:\d\d")
@@ -128,11 +126,6 @@ def moment_of(eta: str | datetime) -> datetime:
     """Return the moment that an eta or an expiry names; without a time zone it is in UTC, as in Celery's workers."""
     found = eta if isinstance(eta, datetime) else datetime.fromisoformat(eta)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def runnable_ms(at: datetime) -> int:
-    """Return the Unix ms at which a message is due: a moment before 1970 means now."""
-    return min(max(0, due_ms(at)), LAST_MS)
 
 
 def _readable(expires: Any) -> Any:

@@ -47,7 +47,7 @@ def test_every_pool_runs_what_celery_users_write(pool: str, proj: Any, worker: C
         assert proj.eta_of.apply_async(countdown=0.1).get(timeout=60).endswith("+00:00")
         assert proj.eta_of.delay().get(timeout=60) is None
         # Before 1970 means now, and the last moment of the calendar never.
-        assert proj.eta_of.apply_async(eta=datetime.min, expires=datetime.max).get(timeout=60).startswith("1970-")  # noqa: DTZ901
+        assert proj.eta_of.apply_async(eta=datetime.min, expires=datetime.max).get(timeout=60).startswith("1970-")  # noqa: DTZ901  as Celery takes them
         delayed.get(timeout=60)
         assert 0 <= starts(proj)[delayed.id] - later < 10
         wait_until(lambda: proj.app.control.ping(timeout=2), otherwise="an answer to a ping")

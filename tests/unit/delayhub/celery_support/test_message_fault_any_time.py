@@ -17,8 +17,8 @@ from kombu import Message
 
 from delayhub.celery_support.message_fault import fault_of
 from delayhub.celery_support.request import OurRequest
-from delayhub.clock import due_ms
-from delayhub.transport.envelope import LAST_EXPIRY_MS, LAST_MS, from_payload, moment_of, to_entry
+from delayhub.clock import LAST_MS, due_ms
+from delayhub.transport.envelope import LAST_EXPIRY_MS, from_payload, moment_of, to_entry
 from tests.property_sizes import examples
 
 FIRST, LAST = datetime.min, datetime.max  # noqa: DTZ901  without a time zone, as Celery takes them
@@ -65,7 +65,7 @@ def _examples(test: Any) -> Any:
         test = example(settings=(None, True), fields={"eta": moment})(test)
         test = example(settings=("Asia/Shanghai", True), fields={"expires": moment})(test)
     test = example(settings=(None, True), fields={"countdown": -(2**31)})(test)
-    return example(settings=("Asia/Shanghai", False), fields={"eta": datetime(2030, 1, 1, 12)})(test)  # noqa: DTZ001
+    return example(settings=("Asia/Shanghai", False), fields={"eta": datetime(2030, 1, 1, 12)})(test)  # noqa: DTZ001  as Celery takes it
 
 
 @given(
