@@ -10,6 +10,7 @@ from celery.platforms import EX_FAILURE
 from celery.worker import state
 from kombu.log import get_logger
 
+from delayhub.celery_support.autoscaling import most_at_once
 from delayhub.celery_support.flow_key import declared_by
 from delayhub.celery_support.task_limits import at_once_of, declare, faulty_limits
 from delayhub.engine import DelayQueue
@@ -47,12 +48,10 @@ class ShareLimits(bootsteps.Step):
         except OptionError as error:
             logger.critical("This worker does not start: %s", error, extra={"action": "startup"})
             raise WorkerShutdown(EX_FAILURE) from error
-        pool, hooks = parent.pool, hooks_of_app(app)
+        hooks = hooks_of_app(app)
 
         def free_processes() -> int:
-            # Only the prefork pool's number changes (autoscaling); that of gevent says how many run.
-            most = pool.num_processes if getattr(pool, "uses_semaphore", False) else pool.limit
-            return max(0, (most or 1) - len(state.reserved_requests))
+            return max(0, most_at_once(parent) - len(state.reserved_requests))
 
         def on_consume(queue: DelayQueue) -> None:
             known = app.amqp.queues.get(queue.name)

@@ -13,6 +13,7 @@ from kombu.log import get_logger
 from kombu.transport.redis import Channel as KombuChannel
 from redis.exceptions import NoPermissionError
 
+from delayhub.celery_support.autoscaling import keep_fixed_size
 from delayhub.celery_support.delayed_task import DelayedTask
 from delayhub.celery_support.idle_options import faulty_task_options, idle_slots, idle_task_options, scheme_of
 from delayhub.celery_support.job_store import find_job_store
@@ -68,6 +69,8 @@ class StartupChecks(bootsteps.StartStopStep):
         if not isinstance(channel, Channel):
             self._look_for_our_messages(channel)
             return
+        if fixed := keep_fixed_size(parent):
+            logger.warning("%s", fixed, extra={"action": "startup"})
         fitness = examine(channel.publisher)
         for warning in fitness.warnings:
             logger.warning("About this Redis server: %s", warning, extra={"action": "startup"})

@@ -198,6 +198,21 @@ def test_a_worker_knows_how_many_tasks_it_could_start(
         assert hooks_of_app(app).free_processes() == free
 
 
+def test_an_autoscaled_worker_counts_the_processes_that_it_may_still_start(
+    app: Celery, consumer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    autoscaler = SimpleNamespace(max_concurrency=6)
+    consumer.controller = SimpleNamespace(autoscaler=autoscaler)
+    ShareLimits(consumer)
+    monkeypatch.setattr(state, "reserved_requests", range(5))
+
+    assert hooks_of_app(app).free_processes() == 1
+    autoscaler.max_concurrency = 8  # `celery control autoscale`
+    assert hooks_of_app(app).free_processes() == 3
+    consumer.controller.autoscaler = None
+    assert hooks_of_app(app).free_processes() == 0
+
+
 def test_a_parked_task_counts_where_people_look(app: Celery, queue: DelayQueue) -> None:
     declare(queue, {"shop.close": "1/h"})
     for number in range(3):
