@@ -18,7 +18,8 @@ from redis.exceptions import NoPermissionError
 from delayhub.celery_support.backlog import Backlog, backlogs, count_queue
 from delayhub.celery_support.held_keys import HeldKey, held_keys
 from delayhub.celery_support.job_store import JobFindings, find_job_store
-from delayhub.celery_support.kombu_workers import ANSWER_SECONDS, kombu_connection, kombu_workers
+from delayhub.celery_support.kombu_workers import ANSWER_SECONDS, kombu_connection
+from delayhub.celery_support.moving_over import move_over
 from delayhub.celery_support.periodic import Periodic, forget_entry, periodic_entries
 from delayhub.celery_support.queue_verbs import Outcome, redrive_all
 from delayhub.celery_support.queued_task import QueuedTask, messages_of, stretch
@@ -33,7 +34,7 @@ from delayhub.engine.keys import LaneKeys, directory
 from delayhub.engine.queue_slots import QueueSlots, checked_number
 from delayhub.engine.task_name import KEY_MARK
 from delayhub.engine.unique import free_key
-from delayhub.errors import NotOurBroker, OldWorkersAlive, OptionError
+from delayhub.errors import NotOurBroker, OptionError
 from delayhub.transport.channel import Channel
 from delayhub.transport.cluster_transport import ClusterChannel
 from delayhub.transport.envelope import moment_of
@@ -305,7 +306,10 @@ class Control(CeleryControl):
     def import_redis(
         self, source: str | None = None, *, queues: Sequence[str] = (), dry_run: bool = False, ready_only: bool = False
     ) -> Imported:
-        """Moves what kombu's own Redis transport keeps over to this broker.
+        """Move what kombu's own Redis transport keeps over to this broker.
+
+        What old workers say was revoked stays so, also where a later import of that day moves it. A warning says
+        where none answers.
 
         Args:
             source: the old broker's ``redis://`` URL; the Redis of this broker by default.
@@ -320,13 +324,13 @@ class Control(CeleryControl):
         """
         with self._channel() as channel, self._stock(source) as old:
             stock = KombuBroker(old.default_channel if old else channel)
-            names = list(queues) or self._kombu_queues(channel, stock)
+            known = self._kombu_queues(channel, stock)
+            names = list(queues) or known
             found = stock.count(names)
             if dry_run:
                 return Imported(found.ready, found.unacked, 0)
-            if not ready_only and (alive := kombu_workers(self.app, source)):
-                raise OldWorkersAlive(alive)
-            return Imported(found.ready, found.unacked, stock.move(names, channel, held=not ready_only))
+            moved = move_over(self.app, channel, stock, queues=names, known=known, source=source, ready_only=ready_only)
+            return Imported(found.ready, found.unacked, moved)
 
     def export_redis(self, target: str | None = None, *, queues: Sequence[str] = (), dry_run: bool = False) -> Exported:
         """Moves what waits and what is ready to kombu's own Redis transport; stop workers and producers before.

@@ -43,14 +43,17 @@ def kombu_connection(app: Celery, url: str | None) -> Any:
     return ours.clone(transport=kombus, alternates=others)
 
 
-def kombu_workers(app: Celery, url: str | None = None) -> list[str]:
-    """The names of the workers that answer over kombu's own transport; ours get the question, but answer over ours."""
+def kombu_workers(app: Celery, url: str | None = None) -> dict[str, list[str]]:
+    """Return the workers that answer over kombu's own transport, each with the ids that were revoked there.
+
+    Workers of ours get the question too, but answer over our transport.
+    """
     conf = app.conf
     if url is None and cast("Any", app.connection_for_write()).transport_cls not in KOMBUS:
-        return []  # a cluster, on which kombu's own transport does not run
+        return {}  # a cluster, on which kombu's own transport does not run
     mailbox: Any = Mailbox(
         conf.control_exchange, type="fanout", accept=conf.accept_content, serializer=conf.task_serializer
     )
     with kombu_connection(app, url) as connection:
-        replies = mailbox(connection).multi_call("ping", timeout=ANSWER_SECONDS)
-    return sorted(name for reply in replies for name in reply)
+        replies = mailbox(connection).multi_call("revoked", timeout=ANSWER_SECONDS)
+    return {name: list(ids) for reply in replies for name, ids in sorted(reply.items()) if isinstance(ids, list)}

@@ -17,20 +17,31 @@ if TYPE_CHECKING:
 
 #: How long a revoked id stays revoked for messages published later (a retry under way): as long as in Celery's workers.
 TOMBSTONE = timedelta(hours=3)
+#: How long one stays revoked that an old worker knew of: a move takes hours, and messages come over until its end.
+MOVING_TOMBSTONE = timedelta(days=1)
 
 #: Ids that one call removes, and payloads that one call reads.
 PAGE = 500
 
 
-def revoke_waiting(app: Celery, channel: Channel, queues: Sequence[str], ids: Sequence[str]) -> int:
-    """How many messages were removed; what waited for their results (chords, errbacks) goes on.
+def revoke_waiting(
+    app: Celery, channel: Channel, queues: Sequence[str], ids: Sequence[str], *, stay: timedelta = TOMBSTONE
+) -> int:
+    """Return how many messages were removed; what waited for their results (chords, errbacks) goes on.
 
-    The ids stay revoked for three hours, also for messages that are published later.
+    The ids stay revoked for that long, also for messages that are published later.
     """
     return sum(
-        _revoke_in(app, channel, channel.queue(name), ids[start : start + PAGE])
+        _revoke_in(app, channel, channel.queue(name), ids[start : start + PAGE], stay=stay)
         for name in queues
         for start in range(0, len(ids), PAGE)
+    )
+
+
+def revoke_moved(app: Celery, channel: Channel, queues: Sequence[str]) -> int:
+    """Return how many messages were removed that came over although their ids are revoked: their time may be later."""
+    return sum(
+        revoke_waiting(app, channel, [name], channel.queue(name).revoked(), stay=timedelta(0)) for name in queues
     )
 
 
@@ -56,8 +67,8 @@ def wanted_stamps(headers: Mapping[str, Any] | Sequence[str]) -> dict[str, list[
     if isinstance(headers, Mapping):
         return {name: listed(value) for name, value in headers.items()}
     found: dict[str, list[Any]] = {}
-    for text in headers:
-        name, _, value = text.partition("=")
+    for stamp in headers:
+        name, _, value = stamp.partition("=")
         found.setdefault(name, []).append(value)
     return found
 
@@ -67,9 +78,9 @@ def listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
 
 
-def _revoke_in(app: Celery, channel: Channel, queue: DelayQueue, ids: Sequence[str]) -> int:
+def _revoke_in(app: Celery, channel: Channel, queue: DelayQueue, ids: Sequence[str], *, stay: timedelta) -> int:
     payloads = queue.payloads(ids)
-    removed = queue.cancel(ids, tombstone_ms=int(TOMBSTONE.total_seconds() * 1000))
+    removed = queue.cancel(ids, tombstone_ms=int(stay.total_seconds() * 1000))
     for task_id, count in zip(ids, removed, strict=True):
         for payload in payloads[task_id] if count else ():
             announce_revoked(app, channel, task_id, payload)

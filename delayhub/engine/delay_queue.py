@@ -93,6 +93,11 @@ class DelayQueue:
                 removed[entry_id] += count
         return [removed[entry_id] for entry_id in ids]
 
+    def revoked(self) -> list[str]:
+        """Return the ids that have a tombstone, among them those whose time is over."""
+        replies: list[Any] = [part.client.zrange(part.keys.revoked, 0, -1) for part in self.parts]
+        return [text(entry_id) for reply in replies for entry_id in reply]
+
     def discard(self, ids: Sequence[str]) -> int:
         """How many entries were removed: these, without their copies, where no consumer holds them."""
         return sum(self._run("discard", chunk) for chunk in chunks(ids))

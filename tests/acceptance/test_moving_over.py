@@ -10,6 +10,8 @@ import pytest
 import redis
 from celery import Celery
 
+from delayhub.celery_support.kombu_workers import kombu_workers
+from delayhub.celery_support.moving_over import REVOKES_UNKNOWN
 from delayhub.errors import OldWorkersAlive
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance import ledger
@@ -77,6 +79,47 @@ def test_every_task_runs_once_while_workers_and_producers_change_one_by_one(
     assert [task_id for task_id, times in runs.items() if times > 1] == []
     assert {task.id for task in control.scheduled()} == {*far}
     assert [key for key in redis_client.keys("*") if b"moving" in key] == []
+
+
+@pytest.mark.slow
+def test_what_was_revoked_before_the_move_never_runs(
+    proj: Any,
+    worker: Callable[..., CeleryWorker],
+    old_producer: Celery,
+    redis_server: RedisServer,
+    redis_client: redis.Redis,
+) -> None:
+    control = proj.app.control
+    with worker(BROKER_URL=redis_server.url, PLAIN="1") as old:
+        near, far = publish(old_producer, 50, countdown=5), publish(old_producer, 50, countdown=4 * 86_400)
+        (last,) = publish(old_producer, 1, countdown=5.5)
+        wait_until(lambda: redis_client.hlen("unacked") == 101, otherwise=lambda: f"held tasks: {old.log}")
+        old_producer.control.revoke(near + far)
+        wait_until(
+            lambda: {*near, *far} == {*kombu_workers(proj.app, redis_server.url).popitem()[1]},
+            otherwise="a worker that has heard what was revoked",
+        )
+
+        assert control.import_redis(ready_only=True).moved == 0
+        old.terminate()
+
+    assert control.import_redis().moved == 101
+    assert {task.id for task in control.scheduled()} <= {last}
+    with worker() as new:
+        wait_until(lambda: last in ledger.task_ids(proj, "end"), otherwise=lambda: f"the task that remains: {new.log}")
+    assert ledger.task_ids(proj) == [last]
+    assert {proj.app.AsyncResult(task_id).state for task_id in near + far} == {"REVOKED"}
+
+
+def test_a_move_without_old_workers_says_that_it_does_not_know_what_was_revoked(
+    proj: Any, old_producer: Celery, caplog: pytest.LogCaptureFixture
+) -> None:
+    publish(old_producer, 2)
+
+    for _ in range(2):  # the second moves nothing
+        proj.app.control.import_redis(ready_only=True)
+
+    assert caplog.messages == [REVOKES_UNKNOWN]
 
 
 @pytest.mark.slow

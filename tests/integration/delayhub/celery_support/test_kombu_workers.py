@@ -39,5 +39,5 @@ def test_it_knows_all_sentinels_by_the_scheme_of_kombu(app: Celery) -> None:
 def test_without_workers_there_is_no_answer_and_nothing_stays_behind(
     app: Celery, redis_server: RedisServer, redis_client: redis.Redis
 ) -> None:
-    assert kombu_workers(app) == kombu_workers(app, redis_server.url) == []
+    assert kombu_workers(app) == kombu_workers(app, redis_server.url) == {}
     assert [key for key in redis_client.scan_iter("*pidbox") if redis_client.ttl(key) == -1] == []
