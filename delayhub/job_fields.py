@@ -70,12 +70,6 @@ class JobContent(Times, Content, total=False):
     """When a new job is due, and what it carries."""
 
 
-class PlannedJob(JobContent, total=False):
-    """A job of a plan; the plan has its business key."""
-
-    biz_type: Annotated[str, "The code of a biz type."]
-
-
 class JobFields(JobContent, Keys, total=False):
     """The fields of a new job, beside its biz type."""
 

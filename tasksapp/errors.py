@@ -56,7 +56,12 @@ AWAY = (redis.RedisError, OSError, OptionError)
 
 
 class JobError(DelayHubError):
-    """A verb refused to act; the message says why."""
+    """A verb refused to act; the message says why.
+
+    ``place`` is the place of the rejected request among several that are created together, None elsewhere.
+    """
+
+    place: int | None = None
 
 
 class InvalidJob(JobError, ValueError):

@@ -113,15 +113,6 @@ class CreatedJob(Job):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """The jobs of a plan, in their order."""
-
-    biz_id: str
-    biz_types: Annotated[Sequence[str], "What a resolve of the plan names."]
-    jobs: Annotated[Sequence[CreatedJob], "In the order of the request."]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Resolution:
     """What became of a resolve."""
 

@@ -43,7 +43,6 @@ from delayhub.api_models.jobs import (
     JobQuery,
     JobStatus,
     NewAnswerLink,
-    Plan,
     Resolution,
 )
 from delayhub.api_models.keys import ApiKey, ApiKeyFields, NewApiKey, NewApiKeyFields, OwnKey, Scope
@@ -110,7 +109,7 @@ from delayhub.client.errors import (
 from delayhub.client.puller import GiveUp, Handler, Puller, TryAgain
 from delayhub.client.request import JobKey
 from delayhub.client.synchronous.client import Client
-from delayhub.job_fields import JobChange, JobFields, JobRequest, OwnRequest, PlannedJob
+from delayhub.job_fields import JobChange, JobFields, JobRequest, OwnRequest
 
 __all__ = [
     "AnswerLink",
@@ -184,8 +183,6 @@ __all__ = [
     "OwnKey",
     "OwnRequest",
     "PausedFlowKey",
-    "Plan",
-    "PlannedJob",
     "PreconditionFailed",
     "PreconditionRequired",
     "Problem",

@@ -13,7 +13,7 @@ from tasksapp.api.http.direct_view import direct_view
 from tasksapp.api.jobs.business_key_views import key_operations
 from tasksapp.api.jobs.creation import create_job, create_jobs
 from tasksapp.api.jobs.links import LinkViews
-from tasksapp.api.jobs.plans import PlanViews
+from tasksapp.api.jobs.resolving import ResolveViews
 from tasksapp.api.jobs.views import JobViews
 from tasksapp.api.keys.views import KeyViews
 from tasksapp.api.operations.views import OperationViews
@@ -46,9 +46,8 @@ operations = [
         LinkViews.as_view({"delete": "destroy"}),
         name="job-link",
     ),
-    path("v1/plans", PlanViews.as_view({"post": "plan"}), name="plans"),
-    path("v1/resolve", PlanViews.as_view({"post": "resolve"}), name="resolve"),
-    path("v1/resolve/lift", PlanViews.as_view({"post": "lift"}), name="lift"),
+    path("v1/resolve", ResolveViews.as_view({"post": "resolve"}), name="resolve"),
+    path("v1/resolve/lift", ResolveViews.as_view({"post": "lift"}), name="lift"),
     path("v1/biz-type-definitions", DefinitionViews.as_view({"get": "export", "put": "replace"}), name="definitions"),
     path("v1/key", KeyViews.as_view({"get": "own"}), name="own-key"),
     path("v1/stats", StatsViews.as_view({"get": "counts"}), name="stats"),

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tasksapp.jobs.creation import Created, create, create_many
     from tasksapp.jobs.editing import edit
     from tasksapp.jobs.made_again import follow_up_again, run_again
-    from tasksapp.jobs.plans import Plan, plan
     from tasksapp.jobs.requests import JobRequest, Rejected
     from tasksapp.jobs.resolving import Resolution, lift, resolve
     from tasksapp.jobs.verbs import Verb, cancel, drop, redrive, reschedule, run_now
@@ -27,7 +26,6 @@ __all__ = [
     "Created",
     "JobRequest",
     "MadeLink",
-    "Plan",
     "Rejected",
     "Resolution",
     "Verb",
@@ -45,7 +43,6 @@ __all__ = [
     "lift",
     "links_of",
     "make_link",
-    "plan",
     "redrive",
     "reschedule",
     "resolve",
@@ -62,7 +59,6 @@ _MODULES = {
     "creation": ("Created", "create", "create_many"),
     "editing": ("edit",),
     "made_again": ("follow_up_again", "run_again"),
-    "plans": ("Plan", "plan"),
     "requests": ("JobRequest", "Rejected"),
     "resolving": ("Resolution", "lift", "resolve"),
     "verbs": ("Verb", "cancel", "drop", "redrive", "reschedule", "run_now"),

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar, cast, overload
 from uuid import UUID
 
 from django.db import connections, router, transaction
@@ -66,30 +66,52 @@ def create(*biz_type: Any, **fields: Any) -> Created:
     return outcome
 
 
+@overload
 def create_many(
     requests: Sequence[JobRequest],
     *,
+    together: Literal[True],
     tenant: str | None = None,
     seen_by: object = None,
     using: str | None = None,
     by: Actor | None = None,
     key_wait_seconds: float | None = None,
+) -> list[Created]: ...
+@overload
+def create_many(
+    requests: Sequence[JobRequest],
+    *,
     together: bool = False,
-) -> list[Created | Rejected]:
-    """What became of each request, in order: Created, or Rejected with the error, which does not stop the others.
+    tenant: str | None = None,
+    seen_by: object = None,
+    using: str | None = None,
+    by: Actor | None = None,
+    key_wait_seconds: float | None = None,
+) -> list[Created | Rejected]: ...
+def create_many(
+    requests: Sequence[JobRequest],
+    *,
+    together: bool = False,
+    tenant: str | None = None,
+    seen_by: object = None,
+    using: str | None = None,
+    by: Actor | None = None,
+    key_wait_seconds: float | None = None,
+) -> list[Created | Rejected] | list[Created]:
+    """Create jobs. Return Created or Rejected for each request, in order; a rejected one does not stop the others.
 
     Args:
         requests: what is asked for.
+        together: create all jobs or none. The error of the first request that is rejected is raised, with ``place`` as
+            the request's place. Of jobs with one business key, all are answered if one of them was answered before.
         tenant: the code of the tenant whose biz types they name; None for the default one.
         seen_by: the caller of the API whose tenant and biz types they are, in the place of ``tenant``.
         using: the database.
         by: who creates them; None for the project's own code.
         key_wait_seconds: how long to wait, on PostgreSQL, for a request with the same idempotency key whose transaction
             is open; None for as long as it takes.
-        together: whether they are one plan: where one asks what was answered before, the others are called off as it
-            is, and not refused.
 
-    Raises UnknownTenant, TenantMoving, and KeyInUse where that takes longer.
+    Raises UnknownTenant, TenantMoving, and KeyInUse if that takes longer.
     """
     written = partial(
         _create_many,
@@ -100,7 +122,18 @@ def create_many(
         key_wait_seconds=key_wait_seconds,
         together=together,
     )
+    if together:
+        with transaction.atomic(using=using or router.db_for_write(Job)):
+            return _all_created(_traced(requests, written) if is_on() else written(requests))
     return _traced(requests, written) if is_on() else written(requests)
+
+
+def _all_created(outcomes: list[Created | Rejected]) -> list[Created]:
+    for place, outcome in enumerate(outcomes):
+        if isinstance(outcome, Rejected):
+            outcome.error.place = place
+            raise outcome.error
+    return cast("list[Created]", outcomes)
 
 
 def _traced(requests: Sequence[JobRequest], write: Callable[[Sequence[JobRequest]], R]) -> R:

@@ -46,7 +46,6 @@ from tasksapp.sql.keep_last import new_live_key
 _CALL: Mapping[Face, str] = {Face.TASK: "the call of the task has its arguments, in the place of a body"}
 _TIME: Mapping[Face, str] = {Face.SERIES: "each of its jobs has a time of its own"}
 _KEY: Mapping[Face, str] = {
-    Face.PLAN: "it has one key for all of its jobs",
     Face.CHANGE: "the job was made by it",
     Face.SERIES: "none of its jobs takes the place of another",
 }
@@ -58,7 +57,7 @@ _AS_TEXT: Mapping[Face, str] = {Face.ANSWER: "JSON has it as body_text or body_b
 class JobRequest:
     """What a caller asks for.
 
-    Parameters of ``create``, steps of a plan, fields of REST requests and answers, rules, OpenAPI and the admin's form
+    Parameters of ``create``, fields of REST requests and answers, rules, OpenAPI and the admin's form
     are made from these lines. A field that is a column of :class:`NewJob` is stored as its rule gives it. Its words
     are those of :mod:`delayhub.job_fields`. A field is on every face that its rule does not name as one without it.
     """
@@ -71,7 +70,7 @@ class JobRequest:
         ),
     ]
     _: KW_ONLY
-    biz_id: Annotated[str, Line(longest=200, absent={Face.PLAN: _KEY[Face.PLAN]})] = ""
+    biz_id: Annotated[str, Line(longest=200)] = ""
     due_at: Annotated[datetime | str | None, Moment(absent=_TIME)] = None
     delay: Annotated[timedelta | float | None, Seconds(absent={**_TIME, **_NOT_KEPT})] = None
     body: Annotated[Any, Body(absent=_CALL)] = None

@@ -55,7 +55,7 @@ class OfBizType(Protocol):
         """Its code."""
 
 
-#: Which jobs a resolve is about: the code of a biz type, several of them, or a plan or its steps.
+#: Which jobs a resolve is about: the code of a biz type, several of them, or job requests.
 What = str | Iterable[str | OfBizType]
 
 
@@ -109,7 +109,7 @@ def resolve(
     None until then. It raises what the database raises only where nothing was committed.
 
     Args:
-        biz_types: the code of a biz type, several codes, or the steps of a plan.
+        biz_types: the code of a biz type, several codes, or job requests.
         biz_id: the business key.
         outcome: the answer, for jobs that wait for one, such as ``approved``; None: ``resolved``.
         body: what else the answer says, any JSON value.

@@ -49,7 +49,6 @@ class Face(StrEnum):
 
     #: ``POST /jobs``, the clients' ``create`` and ``delayhub jobs create``.
     CREATE = "create"
-    PLAN = "plan"
     #: ``PATCH /jobs``, the clients' ``change``, ``delayhub jobs change`` and the admin's form.
     CHANGE = "change"
     SERIES = "series"

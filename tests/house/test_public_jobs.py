@@ -11,7 +11,7 @@ import pytest
 
 from tasksapp import jobs
 
-TYPES = ["BulkOutcome", "Created", "JobRequest", "MadeLink", "Plan", "Rejected", "Resolution", "Verb"]
+TYPES = ["BulkOutcome", "Created", "JobRequest", "MadeLink", "Rejected", "Resolution", "Verb"]
 VERBS = [
     "acancel",
     "acreate",
@@ -27,7 +27,6 @@ VERBS = [
     "lift",
     "links_of",
     "make_link",
-    "plan",
     "redrive",
     "reschedule",
     "resolve",

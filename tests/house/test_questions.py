@@ -73,7 +73,7 @@ ANSWERED = {
         "jobs/answers.md#by-a-link-from-a-phone",
         "make_link",
     ),
-    "The order was paid. How do I call off its jobs?": ("jobs/plans.md", "resolve"),
+    "The order was paid. How do I call off its jobs?": ("jobs/resolve.md", "resolve"),
     "How do I call a webhook later, from any language?": ("start/rest.md", "curl"),
     "Is the job there if my transaction is rolled back?": ("jobs/jobs.md#from-python", "roll it back"),
     "How do I send one reminder for many changes (debounce)?": ("jobs/jobs.md#from-python", "debounce_key"),

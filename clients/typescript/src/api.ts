@@ -987,7 +987,7 @@ export interface paths {
         put?: never;
         /**
          * Create jobs
-         * @description Creates up to 1 000 jobs. A job that is refused does not keep the others from being created.
+         * @description Creates up to 1 000 jobs. A refused job does not stop the others, unless `together` is true.
          *
          *     The request may have 8 MB, or as many bytes as the setting `BULK_BYTES` says.
          *
@@ -1307,28 +1307,6 @@ export interface paths {
          *     Takes the scope `jobs:act`.
          */
         post: operations["stop_operation"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/plans": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Create a plan
-         * @description Creates several jobs of one business key, in one transaction: where one is refused, none is created.
-         *
-         *     Takes the scope `jobs:write`.
-         */
-        post: operations["create_plan"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2595,7 +2573,7 @@ export interface components {
             results: components["schemas"]["BulkResult"][];
         };
         /**
-         * @description Jobs to create together.
+         * @description Jobs to create by one request.
          * @example {
          *       "jobs": [
          *         {
@@ -2617,6 +2595,11 @@ export interface components {
          */
         BulkRequest: {
             jobs: components["schemas"]["JobRequest"][];
+            /**
+             * @description Create all jobs or none: the first refusal is the answer.
+             * @default false
+             */
+            together?: boolean;
         };
         /**
          * @description What became of one job of a bulk: its id and how it was created, or `error`.
@@ -4625,83 +4608,6 @@ export interface components {
             paused_until: string | null;
         };
         /**
-         * @description The jobs of a plan, in their order.
-         * @example {
-         *       "biz_id": "order-42",
-         *       "biz_types": [
-         *         "order.close"
-         *       ],
-         *       "jobs": [
-         *         {
-         *           "id": "01a1fcb9-e182-7773-bac4-bf777e5e56f2",
-         *           "biz_type": "order.close",
-         *           "status": "pending",
-         *           "due_at": "2027-01-31T08:30:00Z",
-         *           "priority": 5,
-         *           "biz_id": "order-42",
-         *           "body": {
-         *             "order": 42
-         *           },
-         *           "max_attempts": null,
-         *           "debounce_key": "",
-         *           "expires_at": null,
-         *           "flow_key": "",
-         *           "request": null,
-         *           "next_run_at": "2027-01-31T08:30:00Z",
-         *           "attempts": 0,
-         *           "redrives": 0,
-         *           "system_errors": 0,
-         *           "version": 1,
-         *           "last_error": "",
-         *           "series": null,
-         *           "occurrence_at": null,
-         *           "place": null,
-         *           "created_at": "2027-01-31T08:00:00Z",
-         *           "updated_at": "2027-01-31T08:00:00Z",
-         *           "finished_at": null,
-         *           "body_text": null,
-         *           "body_base64": null,
-         *           "content_type": null,
-         *           "created": true,
-         *           "replaced": false,
-         *           "armed": true,
-         *           "past_due": false
-         *         }
-         *       ]
-         *     }
-         */
-        Plan: {
-            biz_id: string;
-            /** @description What a resolve of the plan names. */
-            biz_types: string[];
-            /** @description In the order of the request. */
-            jobs: components["schemas"]["CreatedJob"][];
-        };
-        /**
-         * @description Several jobs of one business key, which are created together or not at all.
-         * @example {
-         *       "biz_id": "order-42",
-         *       "jobs": [
-         *         {
-         *           "biz_type": "order.remind",
-         *           "delay": 1500
-         *         },
-         *         {
-         *           "biz_type": "order.close",
-         *           "delay": 1800,
-         *           "body": {
-         *             "order": 42
-         *           }
-         *         }
-         *       ]
-         *     }
-         */
-        PlanRequest: {
-            /** @description The business key of all its jobs. */
-            biz_id: string;
-            jobs: components["schemas"]["PlannedJob"][];
-        };
-        /**
          * @description Why the rest is planned.
          * @example {
          *       "reason": "the receiver is well again"
@@ -4710,51 +4616,6 @@ export interface components {
         PlanRestRequest: {
             /** @description Left out: that of the operation. */
             reason?: string;
-        };
-        /**
-         * @description A job of a plan, at a time that `due_at` or `delay` says; with neither, it is due at once.
-         * @example {
-         *       "biz_type": "order.close",
-         *       "delay": 1800,
-         *       "body": {
-         *         "order": 42
-         *       }
-         *     }
-         */
-        PlannedJob: {
-            /** @description The code of a biz type. */
-            biz_type: string;
-            /**
-             * Format: date-time
-             * @description When it is due, with a time zone.
-             */
-            due_at?: string | null;
-            /**
-             * Format: double
-             * @description In the place of due_at: how long from now, in seconds.
-             */
-            delay?: number | null;
-            /** @description Any JSON value of up to 64 KB, which the receiver gets. */
-            body?: unknown;
-            /** @description 0 goes first, 9 last. By default as the biz type says. */
-            priority?: number | null;
-            /** @description By default as many as the biz type says. */
-            max_attempts?: number | null;
-            /**
-             * Format: date-time
-             * @description No attempt begins from then on; later than it is due.
-             */
-            expires_at?: string | null;
-            /** @description Whose job it is, such as a customer: keys of a biz type share it fairly. */
-            flow_key?: string;
-            /** @description Of a callback: a timeout, headers and a URL of its own. By default as the biz type says. */
-            request?: components["schemas"]["OwnRequest"] | null;
-            /** @description In the place of `body`: a text, sent to the receiver in UTF-8 as it is. */
-            body_text?: string | null;
-            /** @description In the place of `body`: bytes in base64, which the receiver gets as they are. */
-            body_base64?: (string | null) | string;
-            /** @description Of `body_text` (by default `text/plain; charset=utf-8`) or `body_base64` (`application/octet-stream`). JSON has its own. */
-            content_type?: (string | null) | string;
         };
         /**
          * @description A schedule that need not exist.
@@ -5518,10 +5379,7 @@ export type PaceOperationRequest = components['schemas']['PaceOperationRequest']
 export type PauseBizTypeRequest = components['schemas']['PauseBizTypeRequest'];
 export type PauseFlowKeyRequest = components['schemas']['PauseFlowKeyRequest'];
 export type PausedFlowKey = components['schemas']['PausedFlowKey'];
-export type Plan = components['schemas']['Plan'];
-export type PlanRequest = components['schemas']['PlanRequest'];
 export type PlanRestRequest = components['schemas']['PlanRestRequest'];
-export type PlannedJob = components['schemas']['PlannedJob'];
 export type PreviewScheduleRequest = components['schemas']['PreviewScheduleRequest'];
 export type Problem = components['schemas']['Problem'];
 export type Quota = components['schemas']['Quota'];
@@ -9904,95 +9762,6 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Operation"];
-                };
-            };
-        };
-    };
-    create_plan: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description One string in quotes, such as `"close-42"`: the same request again makes no second job. The same as `idempotency_key`; in a bulk, each job without a key of its own has this one and its place. */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "biz_id": "order-42",
-                 *       "jobs": [
-                 *         {
-                 *           "biz_type": "order.remind",
-                 *           "delay": 1500
-                 *         },
-                 *         {
-                 *           "biz_type": "order.close",
-                 *           "delay": 1800,
-                 *           "body": {
-                 *             "order": 42
-                 *           }
-                 *         }
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["PlanRequest"];
-            };
-        };
-        responses: {
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "biz_id": "order-42",
-                     *       "biz_types": [
-                     *         "order.close"
-                     *       ],
-                     *       "jobs": [
-                     *         {
-                     *           "id": "01a1fcb9-e182-7773-bac4-bf777e5e56f2",
-                     *           "biz_type": "order.close",
-                     *           "status": "pending",
-                     *           "due_at": "2027-01-31T08:30:00Z",
-                     *           "priority": 5,
-                     *           "biz_id": "order-42",
-                     *           "body": {
-                     *             "order": 42
-                     *           },
-                     *           "max_attempts": null,
-                     *           "debounce_key": "",
-                     *           "expires_at": null,
-                     *           "flow_key": "",
-                     *           "request": null,
-                     *           "next_run_at": "2027-01-31T08:30:00Z",
-                     *           "attempts": 0,
-                     *           "redrives": 0,
-                     *           "system_errors": 0,
-                     *           "version": 1,
-                     *           "last_error": "",
-                     *           "series": null,
-                     *           "occurrence_at": null,
-                     *           "place": null,
-                     *           "created_at": "2027-01-31T08:00:00Z",
-                     *           "updated_at": "2027-01-31T08:00:00Z",
-                     *           "finished_at": null,
-                     *           "body_text": null,
-                     *           "body_base64": null,
-                     *           "content_type": null,
-                     *           "created": true,
-                     *           "replaced": false,
-                     *           "armed": true,
-                     *           "past_due": false
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Plan"];
                 };
             };
         };

@@ -42,7 +42,7 @@ interface AnyInit {
 type AnyVerb = (path: string, init: object) => Promise<{ data: unknown; response: Response }>;
 
 /** Requests that make jobs. Each has an idempotency key, so that one whose answer was lost can be sent again. */
-const CREATES: readonly string[] = ["/v1/jobs", "/v1/jobs/bulk", "/v1/plans"];
+const CREATES: readonly string[] = ["/v1/jobs", "/v1/jobs/bulk"];
 const IDEMPOTENCY_KEY = "Idempotency-Key";
 /** How long the site is asked to hold an answer back, at most, and how often it is asked at most, in seconds. */
 const LONG_POLL = 20;

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import builtins
-import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar, Unpack
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from delayhub.api_models.jobs import (
     AnswerLink,
@@ -23,7 +22,6 @@ from delayhub.api_models.jobs import (
     JobQuery,
     Lifted,
     NewAnswerLink,
-    Plan,
     Resolution,
 )
 from delayhub.client.errors import NoRoomToWait, WaitTimeout
@@ -40,7 +38,7 @@ from delayhub.client.request import (
     segment,
 )
 from delayhub.client.synchronous.connection import Connection
-from delayhub.job_fields import JobChange, JobFields, JobRequest, PlannedJob
+from delayhub.job_fields import JobChange, JobFields, JobRequest
 
 T = TypeVar("T")
 
@@ -72,26 +70,22 @@ class Jobs:
         body = new_job_fields({"biz_type": biz_type, **fields})
         return self._connection.one(CreatedJob, Request("POST", "/jobs", body=body, repeatable=True))
 
-    def create_many(self, jobs: Iterable[JobRequest]) -> Sequence[BulkResult]:
-        """Creates jobs, up to 1 000 with each request; gives a result for each, in their order.
+    def create_many(self, jobs: Iterable[JobRequest], *, together: bool = False) -> Sequence[BulkResult]:
+        """Create jobs, up to 1 000 with each request. Return a result for each, in their order.
 
-        A job that is refused does not keep the others from being created: look at ``error`` of each result.
+        A refused job does not stop the others: look at ``error`` of each result.
+
+        Args:
+            jobs: the jobs.
+            together: create all jobs or none, of up to 1 000; the first refusal is raised.
         """
+        more = {"together": True} if together else {}
+        parts = [[new_job_fields(job) for job in jobs]] if together else chunks(map(new_job_fields, jobs))
         results: builtins.list[BulkResult] = []
-        for chunk in chunks(map(new_job_fields, jobs)):
-            request = Request("POST", "/jobs/bulk", body={"jobs": chunk}, repeatable=True)
+        for part in parts:
+            request = Request("POST", "/jobs/bulk", body={"jobs": part, **more}, repeatable=True)
             results += (self._connection.one(BulkAnswer, request)).results
         return results
-
-    def plan(self, biz_id: str, jobs: Sequence[PlannedJob], *, idempotency_key: str | None = None) -> Plan:
-        """Creates several jobs of one business key, all or none of them.
-
-        Without an idempotency key of yours the client makes one, as for a single job.
-        """
-        key = json.dumps(idempotency_key or str(uuid4()))
-        body = {"biz_id": biz_id, "jobs": [job_fields(job) for job in jobs]}
-        request = Request("POST", "/plans", body=body, headers={"Idempotency-Key": key}, repeatable=True)
-        return self._connection.one(Plan, request)
 
     def resolve(
         self, biz_types: Sequence[str], biz_id: str, *, outcome: str = "", body: Any = None, reason: str = ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -17,7 +18,7 @@ from tasksapp import jobs
 from tasksapp.api.http.authentication import creator_of
 from tasksapp.api.http.exception_handler import limit_headers, problem_of
 from tasksapp.api.http.json_body import fields_of, number_of_jobs, read_object
-from tasksapp.api.http.problems import Refused, only_known
+from tasksapp.api.http.problems import Problem, Refused, only_known, refused
 from tasksapp.api.jobs.representation import created_text, etag_of
 from tasksapp.api.jobs.requests import job_request
 from tasksapp.conf import options
@@ -66,13 +67,16 @@ def create_job(request: HttpRequest) -> HttpResponse:
 
 
 def create_jobs(request: HttpRequest) -> HttpResponse:
-    """The answer with what became of each job: 201 where all were created, 207 where some were refused.
+    """Return what became of each job: 201 if all were created, 207 if some were refused.
 
-    Raises Refused where the request cannot be read, or does not hold 1 to ``MAX_BULK`` jobs.
+    Raises Refused if the request cannot be read, if it does not hold 1 to ``MAX_BULK`` jobs, or if the jobs are to be
+    created together and one is refused.
     """
     fields = read_object(request, max_bytes=options().bulk_bytes)
-    only_known(fields, {"jobs"})
-    listed = fields.get("jobs")
+    only_known(fields, {"jobs", "together"})
+    listed, together = fields.get("jobs"), fields.get("together", False)
+    if not isinstance(together, bool):
+        raise refused("together", "invalid", f"together must be true or false, got {together!r:.80}")
     if not isinstance(listed, list) or not listed:  # more than there may be were refused where they were read
         raise number_of_jobs()
     traceparent = request.META.get("HTTP_TRACEPARENT", "")
@@ -84,8 +88,17 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
             own = None if key is None else _key_of(job, number, key)
             asked.append((number, job_request(job, key=own, traceparent=traceparent)))
         except Refused as error:
+            if together:
+                raise _none_created(error, number) from None
             results[number] = {"error": error.problem.as_result()}
-    outcomes = jobs.create_many([job for _, job in asked], seen_by=request.user, by=creator_of(request))
+    try:
+        outcomes = jobs.create_many(
+            [job for _, job in asked], together=together, seen_by=request.user, by=creator_of(request)
+        )
+    except JobError as error:
+        if error.place is None:
+            raise
+        raise _none_created(error, error.place) from error
     for (number, _), outcome in zip(asked, outcomes, strict=True):
         results[number] = _bulk_result(outcome)
     refusals = sum(["error" in result for result in results])
@@ -95,6 +108,12 @@ def create_jobs(request: HttpRequest) -> HttpResponse:
     if made is not None and made.batch.limits:
         _show_limits(response, made)
     return response
+
+
+def _none_created(error: Refused | JobError, number: int) -> Refused:
+    """Return the refusal of jobs that are created together, with the problem of the one at this place."""
+    problem = _problem_of(error)
+    return Refused(replace(problem, detail=f"No job was created, because of jobs[{number}]: {problem.detail}"))
 
 
 def _key_of(job: Any, number: int, key: str) -> str | None:
@@ -127,10 +146,13 @@ def _bulk_result(outcome: jobs.Created | jobs.Rejected) -> dict[str, Any]:
             "replaced": outcome.replaced,
             "past_due": outcome.was_past,
         }
-    error: JobError = outcome.error
+    return {"error": _problem_of(outcome.error).as_result()}
+
+
+def _problem_of(error: Refused | JobError) -> Problem:
     problem = problem_of(error) or problem_of(InvalidJob(None, "invalid", str(error)))
     assert problem is not None
-    return {"error": problem.as_result()}
+    return problem
 
 
 HEADER = "Idempotency-Key"

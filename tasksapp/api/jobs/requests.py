@@ -125,7 +125,7 @@ JOB_FIELDS = frozenset(JobRequestSerializer().fields)
 
 
 class BulkRequestSerializer(serializers.Serializer[Any]):
-    """Jobs to create together."""
+    """Jobs to create by one request."""
 
     example = {
         "jobs": [
@@ -135,6 +135,9 @@ class BulkRequestSerializer(serializers.Serializer[Any]):
     }
 
     jobs = serializers.ListField(child=JobRequestSerializer(), min_length=1, max_length=MAX_BULK)
+    together = serializers.BooleanField(
+        required=False, default=False, help_text="Create all jobs or none: the first refusal is the answer."
+    )
 
 
 class VersionRequestSerializer(serializers.Serializer[Any]):

@@ -98,7 +98,7 @@ class JobViews(ApiViewSet):
         detail=False,
     )
     def bulk(self, request: Request) -> HttpResponse:
-        """Creates up to 1 000 jobs. A job that is refused does not keep the others from being created.
+        """Creates up to 1 000 jobs. A refused job does not stop the others, unless `together` is true.
 
         The request may have 8 MB, or as many bytes as the setting `BULK_BYTES` says.
         """

@@ -27,7 +27,6 @@ from tests.typescript_client import TypeScriptProcess, use_typescript
 ANSWERS: Mapping[str, Any] = {
     "Job": client.Job,
     "CreatedJob": client.CreatedJob,
-    "Plan": client.Plan,
     "Resolution": client.Resolution,
     "Attempt": client.Attempt,
     "AnswerLink": client.AnswerLink,
@@ -63,7 +62,6 @@ ANSWERS: Mapping[str, Any] = {
 }
 REQUESTS: Mapping[str, Any] = {
     "JobRequest": client.JobRequest,
-    "PlannedJob": client.PlannedJob,
     "ChangeJobRequest": client.JobChange,
     "JobFilter": client.JobFilter,
     "ChangeBizTypeRequest": client.BizTypeFields,
@@ -112,7 +110,6 @@ CALLS: Mapping[str, Callable[[Client], object]] = {
     "GET /v1/jobs/{id}/links": lambda api: api.jobs.links("1"),
     "POST /v1/jobs/{id}/links": lambda api: api.jobs.make_link("1", given_to="eve", outcomes=["yes"]),
     "DELETE /v1/jobs/{id}/links/{number}": lambda api: api.jobs.withdraw_link("1", 7),
-    "POST /v1/plans": lambda api: api.jobs.plan("42", [{"biz_type": "order.close"}]),
     "POST /v1/resolve": lambda api: api.jobs.resolve(["order.close"], "42"),
     "POST /v1/resolve/lift": lambda api: api.jobs.lift(["order.close"], "42"),
     "POST /v1/claims": lambda api: api.claims.claim(["report"], most=5, wait=5, lease=30),

@@ -35,7 +35,7 @@ LEFT: dict[str, tuple[int, list[tuple[str, str]]]] = {
     "docs/jobs/jobs.md": (1_002, [("order.close", "order-43"), ("order.close", "order-4300")]),
     # exact bytes, own request
     "docs/jobs/requests.md": (2, []),
-    "docs/jobs/plans.md": (0, [("order.close", "order-5000"), ("order.remind", "order-5000")]),
+    "docs/jobs/resolve.md": (0, [("order.close", "order-5000"), ("order.remind", "order-5000")]),
     "docs/jobs/celery_tasks.md": (0, [("order.remind", "order-42")]),
 }
 RETRIES = (ROOT / "docs/jobs/retries.md").read_text()

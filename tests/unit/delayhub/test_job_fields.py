@@ -19,7 +19,6 @@ from tasksapp.admin.frame.fields import APART
 from tasksapp.admin.jobs.editing import JobForm
 from tasksapp.admin.jobs.page import SHOWN_ELSEWHERE, facts_of
 from tasksapp.admin.series.form import SeriesForm
-from tasksapp.api.jobs.plans import PlannedJobSerializer
 from tasksapp.api.jobs.representation import JobSerializer
 from tasksapp.api.jobs.requests import ChangeJobRequestSerializer, JobRequestSerializer
 from tasksapp.api.series.requests import SeriesRequestSerializer
@@ -59,8 +58,6 @@ FACES: dict[str, tuple[Face, set[str], set[str]]] = {
     "POST /jobs": (Face.CREATE, set(JobRequestSerializer().fields), set()),
     "the client's create": (Face.CREATE, keys(job_fields.JobRequest), set()),
     "delayhub jobs create": (Face.CREATE, options(job_commands, "create"), set()),
-    "POST /plans": (Face.PLAN, set(PlannedJobSerializer().fields), set()),
-    "the client's plan": (Face.PLAN, keys(job_fields.PlannedJob), set()),
     "PATCH /jobs": (Face.CHANGE, set(ChangeJobRequestSerializer().fields), {"version"}),
     "the client's change": (Face.CHANGE, keys(job_fields.JobChange), set()),
     "delayhub jobs change": (Face.CHANGE, options(job_commands, "change"), {"job", "version"}),

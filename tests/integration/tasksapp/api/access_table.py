@@ -182,10 +182,7 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/claims/{token}/fail"): Entry(scope=PULL, body=_nothing),
     ("POST", "/v1/claims/{token}/extend"): Entry(scope=PULL, body=_nothing),
     ("POST", "/v1/claims/{token}/release"): Entry(scope=PULL, body=_nothing),
-    # several jobs of one business key
-    ("POST", "/v1/plans"): Entry(
-        scope=WRITE, body=lambda place: {"biz_id": "new", "jobs": [{"biz_type": place.code}]}, unseen=400, done=201
-    ),
+    # all jobs of one business key
     # 202: a test's transaction is not committed before the answer, and only after that jobs are cancelled.
     ("POST", "/v1/resolve"): Entry(scope=WRITE, body=_resolved, unseen=400, done=202),
     ("POST", "/v1/resolve/lift"): Entry(scope=WRITE, body=_resolved, unseen=400),

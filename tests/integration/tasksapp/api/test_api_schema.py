@@ -60,7 +60,6 @@ OPERATIONS = [
     ("GET", "/v1/jobs/{id}/links"),
     ("POST", "/v1/jobs/{id}/links"),
     ("DELETE", "/v1/jobs/{id}/links/{number}"),
-    ("POST", "/v1/plans"),
     ("POST", "/v1/resolve"),
     ("POST", "/v1/resolve/lift"),
     ("GET", "/v1/series"),

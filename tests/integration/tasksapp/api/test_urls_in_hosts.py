@@ -64,7 +64,7 @@ def test_the_schema_has_our_operations_and_none_of_the_hosts(host: Host) -> None
     document = schema.json()
     assert document["info"]["title"] == "DelayHub"
     assert {path.split("/")[2] for path in document["paths"]} == {
-        *("jobs", "plans", "resolve", "claims", "series", "biz-types", "biz-type-definitions", "operations"),
+        *("jobs", "resolve", "claims", "series", "biz-types", "biz-type-definitions", "operations"),
         *("audit", "health", "issues", "key", "keys", "stats"),
     }
     assert "/v1/jobs" in document["paths"]

@@ -112,7 +112,7 @@ def test_a_marked_text_is_nowhere_whatever_becomes_of_its_job(
     replaced = jobs.create("order.close", delay=timedelta(days=90), debounce_key="d", **carried()).job_id
     for _ in range(2):
         jobs.create("order.once", biz_id="42", delay=timedelta(days=9), **carried())
-    jobs.plan("43", [JobRequest("order.close", delay=timedelta(days=2), body=SECRET)], by=ADA)
+    create_many([JobRequest("order.close", biz_id="43", delay=timedelta(days=2), body=SECRET)], together=True, by=ADA)
     edited = jobs.create("order.close", delay=timedelta(hours=1), by=ADA).job_id
     jobs.edit(edited, by=ADA, reason="another card", **carried())
     made = series.create("order.close", name="hourly", every=timedelta(hours=1), by=ADA, **carried())

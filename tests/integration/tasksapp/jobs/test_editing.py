@@ -158,11 +158,11 @@ def test_a_job_may_bring_its_own_end_which_may_be_moved(biz_type: BizType) -> No
     again = jobs.create("order.close", delay=60, expires_at=ends.isoformat(), idempotency_key="k")
     with pytest.raises(KeyTaken):
         jobs.create("order.close", delay=60, idempotency_key="k")
-    (planned,) = jobs.plan("42", [jobs.JobRequest("order.close", expires_at=ends)]).jobs
+    (one_of_many,) = jobs.create_many([jobs.JobRequest("order.close", expires_at=ends)], together=True)
     edited = jobs.edit(made.job_id, expires_at=None)
 
     assert again.job_id == made.job_id
-    assert planned.job.expires_at == Job.objects.get(id=planned.job_id).expires_at == ends
+    assert one_of_many.job.expires_at == Job.objects.get(id=one_of_many.job_id).expires_at == ends
     assert (edited.expires_at, edited.version) == (None, 2)
 
 

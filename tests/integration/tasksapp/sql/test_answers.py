@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -247,19 +248,22 @@ def test_a_question_that_follows_from_a_plan_s_answer_did_not_get_that_too_late(
     assert (follows["id"], "late_answer" in follows) == (str(follow_up().id), False)
 
 
-def test_an_answer_before_a_plan_counts_though_others_of_its_jobs_wait_for_none(make_biz_type: MakeBizType) -> None:
+def test_an_answer_before_jobs_created_together_counts_though_others_of_them_wait_for_none(
+    make_biz_type: MakeBizType,
+) -> None:
     make_biz_type("remind")
-    steps = [jobs.JobRequest("remind", delay=30), jobs.JobRequest("ask", delay=60)]
+    steps = [jobs.JobRequest("remind", biz_id="42", delay=30), jobs.JobRequest("ask", biz_id="42", delay=60)]
+    keyed = [replace(one, idempotency_key=f"k:{place}") for place, one in enumerate(steps)]
     jobs.resolve(["remind", "ask"], "42", outcome="approved")
 
-    made = jobs.plan("42", steps, idempotency_key="k").jobs
-    again = jobs.plan("42", steps, idempotency_key="k").jobs
+    made = jobs.create_many(keyed, together=True)
+    again = jobs.create_many(keyed, together=True)
 
     assert [one.job.status for one in made] == [Status.CANCELLED] * 2
     assert [one.job_id for one in again] == [one.job_id for one in made]
     assert json.loads(follow_up().body)["follows"]["answer"]["outcome"] == "approved"
     with pytest.raises(KeyResolved):
-        jobs.plan("42", steps)
+        jobs.create_many(steps, together=True)
 
 
 def test_another_answer_once_the_first_is_kept_no_more_comes_too_late() -> None:

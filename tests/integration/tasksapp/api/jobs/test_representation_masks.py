@@ -55,7 +55,7 @@ def test_no_answer_of_the_api_has_the_value_and_no_mask_is_written_back(
 
     read = ask_fully("GET", path).json()
     (listed,) = ask_fully("GET", "/jobs").json()["results"]
-    ask_fully("POST", "/plans", {"biz_id": "p", "jobs": [new]})
+    ask_fully("POST", "/jobs/bulk", {"jobs": [{**new, "biz_id": "p"}], "together": True})
     refused = ask_fully("PATCH", path, {"body": {**read["body"], "order": 43}})
     copied = ask_fully("POST", "/jobs", {**new, "body": read["body"]})
     changed = ask_fully("PATCH", path, {"body": {"card": card + "2", "pin": 8, "order": 43}})

@@ -15,7 +15,7 @@ from tasksapp.api.openapi.document import openapi_document, operations_of
 #: The functions of a client that is made from the document.
 OPERATION_IDS = """
     cancel_job cancel_job_by_business_key change_api_key change_biz_type change_job change_job_by_business_key
-    change_series claim_jobs complete_claim count_jobs create_biz_type create_job create_jobs create_plan
+    change_series claim_jobs complete_claim count_jobs create_biz_type create_job create_jobs
     create_series delete_biz_type delete_series drop_job drop_job_by_business_key end_previous_api_key
     end_previous_key_pair end_previous_signing_secret export_biz_types export_jobs extend_claim fail_claim
     import_biz_types issue_api_key lift_resolve list_answer_links
@@ -47,7 +47,7 @@ SCHEMAS = """
     NewApiKey OneLive Operation OperationPage OperationRequest
     OperationState OperationVerb Ordered Overlap OwnKey OwnRequest PaceOperationRequest PauseBizTypeRequest
     PauseFlowKeyRequest
-    PausedFlowKey Plan PlanRequest PlanRestRequest PlannedJob PreviewScheduleRequest Problem
+    PausedFlowKey PlanRestRequest PreviewScheduleRequest Problem
     Quota QuotaUse ReasonRequest ReceivedAnswer RedriveJobRequest ReleaseClaimRequest Resolution ResolveRequest
     ResumeBizTypeRequest ResumeFlowKeyRequest RotateApiKeyRequest RotateSecretRequest RotatedSecret
     SchedulePreview Scope SentRequest SeriesRequest StartOperationRequest Stats StatsPoint StatsSeries

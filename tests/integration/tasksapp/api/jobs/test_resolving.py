@@ -1,4 +1,4 @@
-"""Plans, resolves and lifts over REST, as ``plan_requests`` reads them."""
+"""Jobs of one business key over REST: created together, resolved, and lifted."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from tests.job_rows import store_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-STEPS = [
-    {"biz_type": "order.remind", "delay": 1500, "body": {"total": 100}},
-    {"biz_type": "order.close", "delay": 1800, "priority": 1},
+JOBS = [
+    {"biz_type": "order.remind", "biz_id": "42", "delay": 1500, "body": {"total": 100}},
+    {"biz_type": "order.close", "biz_id": "42", "delay": 1800, "priority": 1},
 ]
+TOGETHER = {"jobs": JOBS, "together": True}
 
 
 @pytest.fixture(autouse=True)
@@ -25,44 +26,40 @@ def biz_types(biz_type: BizType, make_biz_type: MakeBizType) -> None:
     make_biz_type("order.remind")
 
 
-def test_a_plan_is_made_once_resolved_as_a_whole_and_lifted(ask: Ask) -> None:
-    raw = (
-        '{"biz_id": "42", "jobs": [{"biz_type": "order.remind", "delay": 9, "body": {"total": 1e2}},'
-        ' {"biz_type": "order.close"}]}'
-    )
-    made = ask("POST", "/plans", raw, **{"idempotency-key": '"pay-42"'})
-    again = ask("POST", "/plans", raw, **{"idempotency-key": '"pay-42"'})
-    answer = made.json()
-    key = {"biz_types": answer["biz_types"], "biz_id": "42"}
+def test_jobs_of_one_key_are_created_once_resolved_and_lifted(ask: Ask) -> None:
+    made = ask("POST", "/jobs/bulk", TOGETHER, **{"idempotency-key": '"pay-42"'})
+    again = ask("POST", "/jobs/bulk", TOGETHER, **{"idempotency-key": '"pay-42"'})
+    key = {"biz_types": ["order.remind", "order.close"], "biz_id": "42"}
 
     resolved = ask("POST", "/resolve", {**key, "reason": "paid", "outcome": None, "body": None}).json()
     refused = problem(ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "42"}), 409)
     lifted = ask("POST", "/resolve/lift", key).json()
 
-    ids = [job["id"] for job in answer["jobs"]]
-    assert made.status_code == 201
-    assert [job["id"] for job in again.json()["jobs"]] == ids
-    assert Job.objects.get(id=ids[0]).body == '{"total": 1e2}'
+    ids = [one["id"] for one in made.json()["results"]]
+    assert made.status_code == again.status_code == 201
+    assert [one["id"] for one in again.json()["results"]] == ids
     assert (resolved["accepted"], sorted(resolved["cancelled"]), resolved["running"]) == (True, sorted(ids), [])
     assert refused["code"] == "resolved"
     assert lifted == {"lifted": 2}
     assert ask("POST", "/jobs", {"biz_type": "order.close", "biz_id": "42"}).status_code == 201
 
 
-def test_a_plan_is_not_made_again_when_one_of_its_jobs_has_been_deleted(ask: Ask) -> None:
-    plan, key = {"biz_id": "42", "jobs": STEPS}, {"idempotency-key": '"pay-42"'}
-    _, gone = ask("POST", "/plans", plan, **key).json()["jobs"]
-    Job.objects.filter(id=gone["id"]).delete()
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        # Refused as it is read.
+        ({"delay": "soon"}, "jobs[1]"),
+        # Refused by its rule.
+        ({"delay": -1}, "jobs[1]"),
+        # Refused by what the database knows.
+        ({"biz_type": "no.such"}, "jobs[1]"),
+    ],
+)
+def test_none_is_created_together_if_one_is_refused(ask: Ask, wrong: dict[str, Any], said: str) -> None:
+    refused = problem(ask("POST", "/jobs/bulk", {**TOGETHER, "jobs": [JOBS[0], {**JOBS[1], **wrong}]}), 400)
 
-    again = problem(ask("POST", "/plans", plan, **key), 409)
-
-    assert (again["code"], again["job_id"]) == ("job_deleted", gone["id"])
-    assert Job.objects.count() == 1
-
-
-def test_where_a_job_of_a_plan_is_refused_none_is_made(ask: Ask) -> None:
-    problem(ask("POST", "/plans", {"biz_id": "42", "jobs": [STEPS[0], {**STEPS[1], "delay": -1}]}), 400)
-
+    assert said in refused["detail"]
+    assert refused["errors"][0]["field"] == next(iter(wrong))
     assert not Job.objects.exists()
 
 
@@ -81,11 +78,7 @@ def test_a_redrive_is_refused_unless_it_lifts(ask: Ask, biz_type: BizType) -> No
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
-        ("/plans", {"jobs": STEPS}, "biz_id"),
-        ("/plans", {"biz_id": "42", "jobs": []}, "jobs"),
-        ("/plans", {"biz_id": "42", "jobs": [7]}, "jobs"),
-        ("/plans", {"biz_id": "42", "jobs": [{"delay": 5}]}, "biz_type"),
-        ("/plans", {"biz_id": "42", "jobs": [{**STEPS[0], "debounce_key": "k"}]}, "debounce_key"),
+        ("/jobs/bulk", {**TOGETHER, "together": "yes"}, "together"),
         ("/resolve", {"biz_id": "42"}, "biz_types"),
         ("/resolve", {"biz_types": "order.close", "biz_id": "42"}, "biz_types"),
         ("/resolve", {"biz_types": ["no.such"], "biz_id": "42"}, "biz_types"),
@@ -98,21 +91,6 @@ def test_a_request_that_says_too_little_names_the_field(ask: Ask, path: str, bod
     refused = problem(ask("POST", path, body), 400)
 
     assert refused["errors"][0]["field"] == field
-
-
-def test_each_job_of_a_plan_may_have_its_own_request_and_exact_bytes(ask: Ask) -> None:
-    steps = [
-        {"biz_type": "order.remind", "delay": 1500, "request": {"timeout_seconds": 3}, "body_text": "<a/>\r\n"},
-        {"biz_type": "order.close", "delay": 1800, "body_base64": "AP8=", "content_type": "image/png"},
-    ]
-
-    remind, close = ask("POST", "/plans", {"biz_id": "42", "jobs": steps}).json()["jobs"]
-
-    assert (remind["request"], remind["body_text"]) == ({"timeout_seconds": 3.0}, "<a/>\r\n")
-    assert (close["request"], close["body_base64"], close["content_type"]) == (None, "AP8=", "image/png")
-    for wrong in ({"request": {"timeout_seconds": 99}}, {"body_text": "a", "body": 1}, {"body_base64": "?"}):
-        problem(ask("POST", "/plans", {"biz_id": "43", "jobs": [steps[1], {**STEPS[0], **wrong}]}), 400)
-    assert Job.objects.count() == 2
 
 
 def test_a_resolve_answers_what_waits_for_an_answer(ask: Ask, biz_type: BizType) -> None:
