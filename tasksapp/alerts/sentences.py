@@ -32,6 +32,11 @@ _DELIVERY: Mapping[str, Promise] = {
     DeliveryState.DATABASE_LOCKED: gettext_lazy(
         "No job is created or delivered: the table of jobs is locked, by a migration, a backup or a person."
     ),
+    DeliveryState.DATABASE_FULL: gettext_lazy("No job is created or done: the database's disk is full. Make room."),
+    DeliveryState.DATABASE_READ_ONLY: gettext_lazy("No job is created or done: the database is read-only."),
+    DeliveryState.DATABASE_STANDBY: gettext_lazy(
+        "No job is created or done: web servers or workers are connected to a standby of the database."
+    ),
     DeliveryState.OTHER_REDIS: gettext_lazy(
         "Jobs are late: workers and web processes name different Redis servers for the timers."
     ),

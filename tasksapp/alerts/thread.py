@@ -18,6 +18,7 @@ from tasksapp.models import Job
 from tasksapp.models.database_faults import is_away
 from tasksapp.sql.driver.fork_guard import ForkGuard
 from tasksapp.sql.driver.own_thread import OwnThread
+from tasksapp.stats.database_writes import note_refusal
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class WatchThreads:
             if not isinstance(error, NotDone) and not is_away(error):
                 raise
             logger.debug("the database does not answer: %s", error, extra={"action": "alert"})
+            note_refusal(error)
             self._held = False
             self._watch.note_away()
             return False

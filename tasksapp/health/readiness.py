@@ -33,7 +33,8 @@ class Found(NamedTuple):
     """What answers.
 
     Args:
-        database: ``ok``, ``away``, or ``locked`` where it answers but keeps the table of jobs locked.
+        database: ``ok``, ``away``, or ``locked`` where it answers but keeps the table of jobs locked. ``full``,
+            ``read-only`` or ``standby`` where it answers but takes no writes.
         redis: ``ok`` or ``away``.
         descriptors: ``ok``, or ``none left`` where this process can open no more files and sockets; then it ends soon.
         delivery: ``ok``, or a sentence that says why no job is delivered.
@@ -99,8 +100,7 @@ class Readiness:
             server = self._known["redis"] = _outcome("Redis", _ask_redis)
             # Not asked again where it may take long not to answer.
             health = self._delivery() if database == "ok" else _NO_DATABASE
-            if health.state is DeliveryState.DATABASE_LOCKED:
-                database = "locked"
+            database = _OF_DATABASE.get(health.state, database)
             return Found(database, server, health.sentence or "ok", health.state.value)
         except Exception:
             # Such as a connection that was lost after it had answered.
@@ -130,6 +130,14 @@ _NO_DATABASE = DeliveryHealth(
 _SLOW = DeliveryHealth(
     state=DeliveryState.REDIS_AWAY, sentence="it is not known whether jobs are delivered: Redis does not answer in time"
 )
+
+#: What is said of a database that answers, by what it keeps from being done.
+_OF_DATABASE = {
+    DeliveryState.DATABASE_LOCKED: "locked",
+    DeliveryState.DATABASE_FULL: "full",
+    DeliveryState.DATABASE_READ_ONLY: "read-only",
+    DeliveryState.DATABASE_STANDBY: "standby",
+}
 
 readiness = Readiness()
 

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from tasksapp.errors import AWAY
 from tasksapp.models import Job
 from tasksapp.stats.database_lock import TableLock, lock_on_jobs
+from tasksapp.stats.database_writes import NoWrites, no_writes
 from tasksapp.stats.timer_server import LoaderSeen, TimerServer, loaders_seen, look_at_timers
 from tasksapp.timers.fitness import settings_faults
 from tasksapp.timers.lanes import timer_address, watched
@@ -36,6 +37,9 @@ class DeliveryState(StrEnum):
     OK = "ok"
     DATABASE_AWAY = "database away"
     DATABASE_LOCKED = "database locked"
+    DATABASE_FULL = "database full"
+    DATABASE_READ_ONLY = "database read-only"
+    DATABASE_STANDBY = "database standby"
     SETTINGS = "settings"
     REDIS_AWAY = "redis away"
     OTHER_REDIS = "other redis"
@@ -78,14 +82,17 @@ def delivery_health() -> DeliveryHealth:
 
     It asks the database and Redis once, and waits a second for Redis at most; once in a few seconds while it hangs.
     """
+    using = router.db_for_write(Job)
     try:
-        reports = loaders_seen(using=router.db_for_write(Job))
+        reports, refusal = loaders_seen(using=using), no_writes(using=using)
     except DatabaseError as error:
         return DeliveryHealth(
             state=DeliveryState.DATABASE_AWAY,
             sentence=_("no job is delivered: the database does not answer"),
             detail=type(error).__name__,
         )
+    if refusal is not None:
+        return takes_no_writes(refusal)
     if settings_faults():
         return DeliveryHealth(
             state=DeliveryState.SETTINGS,
@@ -103,8 +110,28 @@ def delivery_health() -> DeliveryHealth:
             detail=f"{timer_address()}: {type(error).__name__}",
         )
     # Only then: pages that find all well need not ask for it.
-    lock = None if judged.is_ok else lock_on_jobs(using=router.db_for_write(Job))
+    lock = None if judged.is_ok else lock_on_jobs(using=using)
     return judged if lock is None else waits_for(lock)
+
+
+def takes_no_writes(refusal: NoWrites) -> DeliveryHealth:
+    """Return what to say while the database answers and takes no writes."""
+    match refusal:
+        case NoWrites.FULL:
+            state = DeliveryState.DATABASE_FULL
+            sentence = _(
+                "no job is created, and none is done: the database's disk is full; make room, or give it a larger disk"
+            )
+        case NoWrites.READ_ONLY:
+            state = DeliveryState.DATABASE_READ_ONLY
+            sentence = _("no job is created, and none is done: the database is read-only; let it take changes again")
+        case NoWrites.STANDBY:
+            state = DeliveryState.DATABASE_STANDBY
+            sentence = _(
+                "no job is created, and none is done: this process is connected to a standby of the database; name the"
+                " primary in its address, or promote the standby"
+            )
+    return DeliveryHealth(state=state, sentence=sentence)
 
 
 def waits_for(lock: TableLock) -> DeliveryHealth:

@@ -138,7 +138,7 @@ def test_a_switchover_that_leaves_connections_on_the_old_primary(tmp_path: Path,
                 pair.demote()
                 demoted_at = time.monotonic()
                 # Connections land on the old primary, which is a standby by now, as behind a proxy that lags.
-                wait_until(lambda: callers.refusals_after(demoted_at)["database_away"] >= 3 * CALLERS)
+                wait_until(lambda: callers.refusals_after(demoted_at)["database_read_only"] >= 3 * CALLERS)
                 pair.standby.promote()
                 proxy.target = pair.standby.port  # those that are there stay where they are
                 callers.leads_at = time.monotonic()
@@ -164,7 +164,7 @@ def test_a_failover_to_a_standby_that_is_read_before_it_is_promoted(tmp_path: Pa
                 gone_at = time.monotonic()
                 pair.primary.stop(mode="immediate")
                 proxy.target = pair.standby.port
-                wait_until(lambda: callers.refusals_after(gone_at)["database_away"] >= 20)
+                wait_until(lambda: callers.refusals_after(gone_at).total() >= 20)
                 pair.standby.promote()
                 callers.leads_at = time.monotonic()
 

@@ -3591,6 +3591,9 @@ export interface components {
          * @description * `ok` - ok
          *     * `database away` - database away
          *     * `database locked` - database locked
+         *     * `database full` - database full
+         *     * `database read-only` - database read-only
+         *     * `database standby` - database standby
          *     * `settings` - settings
          *     * `redis away` - redis away
          *     * `other redis` - other redis
@@ -3600,7 +3603,7 @@ export interface components {
          *     * `loader fails` - loader fails
          * @enum {string}
          */
-        HealthState: "ok" | "database away" | "database locked" | "settings" | "redis away" | "other redis" | "no worker" | "workers full" | "no loader" | "loader fails";
+        HealthState: "ok" | "database away" | "database locked" | "database full" | "database read-only" | "database standby" | "settings" | "redis away" | "other redis" | "no worker" | "workers full" | "no loader" | "loader fails";
         /**
          * @description * `create` - create
          *     * `change` - change

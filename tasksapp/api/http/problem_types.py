@@ -289,6 +289,17 @@ _TYPES = (
         "Send it again after the time in Retry-After: a create with its idempotency key, a change with If-Match.",
     ),
     ProblemType(
+        "storage_full", 503, "The database's disk is full",
+        "The database answers, but has no room for what the request would store. Nothing was done.",
+        "Send it again after the time in Retry-After. It works once the site's operator has made room.",
+    ),
+    ProblemType(
+        "database_read_only", 503, "The database takes no changes",
+        "The database answers, but is read-only or a standby, as it may be for some seconds in a failover. Nothing was"
+        " done.",
+        "Send it again after the time in Retry-After.",
+    ),
+    ProblemType(
         "database_locked", 503, "Something else keeps the database locked",
         "What the request needs was locked for longer than this site waits: by another request for the same rows, or"
         " for the whole table by a migration or a backup. What waited was not done.",

@@ -35,6 +35,7 @@ from delayhub.request_ids import current_request_id
 from tasksapp.api.http.problem_types import PROBLEM_TYPES
 from tasksapp.api.http.served import identified
 from tasksapp.models.database_faults import is_away, is_lock_timeout
+from tasksapp.stats.database_writes import NoWrites, note_refusal
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -208,21 +209,24 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return internal_error().response() if _is_of_api(request) else defaults.server_error(request)
     if _is_of_api(request):
         return database_away(error).response()
-    return database_away_page(request, is_locked=is_lock_timeout(error))
+    return database_away_page(request, is_locked=is_lock_timeout(error), refusal=note_refusal(error))
 
 
-def database_away_page(request: HttpRequest, *, is_locked: bool = False) -> HttpResponse:
+def database_away_page(
+    request: HttpRequest, *, is_locked: bool = False, refusal: NoWrites | None = None
+) -> HttpResponse:
     """What a person sees while the database is away: a project's own ``503.html``, else ours. It asks no database.
 
     Args:
         request: what was asked.
         is_locked: whether the database is there, but what was asked for is locked.
+        refusal: why the database is there, but takes no writes.
     """
     # The error may have come from a session, outside of what knows the language.
     with translation.override(translation.get_language_from_request(request)):
         page = select_template(["503.html", "tasksapp/database_away.html"])
         sent = request.method not in ("GET", "HEAD")
-        context = {"retry_seconds": RETRY_SECONDS, "sent": sent, "is_locked": is_locked}
+        context = {"retry_seconds": RETRY_SECONDS, "sent": sent, "is_locked": is_locked, "refusal": refusal}
         return HttpResponse(page.render(context), status=503, headers={"Retry-After": str(RETRY_SECONDS)})
 
 
@@ -234,13 +238,20 @@ def malformed_request(error: Exception) -> Problem:
 
 
 def database_away(error: Exception | None = None) -> Problem:
-    """The problem document where the database is away, or where by that error something in it stays locked."""
+    """The problem document where the database is away, or by that error is locked, full or read-only."""
     if error is not None and is_lock_timeout(error):
         detail = (
             "Something else keeps what this needs locked in the database: what waited for it was not done. Ask again, "
             "a create with its idempotency_key, the end of a claim with its token, all else with the version you saw."
         )
         return Problem("database_locked", detail, again_seconds=RETRY_SECONDS)
+    match None if error is None else note_refusal(error):
+        case NoWrites.FULL:
+            detail = "The database's disk is full: nothing was done. The site's operator has to make room."
+            return Problem("storage_full", detail, again_seconds=RETRY_SECONDS)
+        case NoWrites.READ_ONLY | NoWrites.STANDBY:
+            detail = "The database takes no changes at the moment, so nothing was done: ask again."
+            return Problem("database_read_only", detail, again_seconds=RETRY_SECONDS)
     detail = (
         "The database does not answer. What was asked for may have been done all the same: "
         "ask again, a create with its idempotency_key and anything else with the version you saw."
