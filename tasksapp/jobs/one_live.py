@@ -1,4 +1,4 @@
-"""Creating jobs of biz types that keep one live job of each biz id: made, answered with the live one, or refused."""
+"""Creating jobs of biz types that keep one live job of each biz id: created, put in its place, or refused."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ class LiveWriting(NamedTuple):
     Args:
         made: the rows that are new jobs.
         moved: those whose content a live job has now, with its id and when it runs.
-        others: those that are answered with the live job, with its id.
         refused: those that are refused.
     """
 
     made: set[UUID]
     moved: dict[UUID, LiveJob]
-    others: dict[UUID, UUID]
     refused: dict[UUID, OneIsLive]
 
 
@@ -49,7 +47,7 @@ def write_live(requests: Sequence[Accepted], *, now: datetime, using: str, creat
         rows = [one.row for one in requests if one.biz_type.one_live == choice]
         if rows:
             became |= insert_live_jobs(rows, choice, now=now, using=using, created_by=created_by)
-    outcome = LiveWriting(set(), {}, {}, {})
+    outcome = LiveWriting(set(), {}, {})
     for request in requests:
         _note(outcome, request, became.get(request.row.id), using=using)
     return outcome
@@ -60,12 +58,8 @@ def _note(outcome: LiveWriting, request: Accepted, job: LiveJob | None, *, using
     if job is not None and job.job_id == row.id:
         outcome.made.add(row.id)
         return
-    answers = request.biz_type.one_live == BizType.OneLive.ANSWER
-    if job is not None and (job.is_written or answers):
-        if job.is_written:
-            outcome.moved[row.id] = job
-        else:
-            outcome.others[row.id] = job.job_id
+    if job is not None and job.is_written:
+        outcome.moved[row.id] = job
         if request.key is not None:
             repoint_key(row.biz_type_id, request.key, job.job_id, using=using)
         return

@@ -246,7 +246,7 @@ def checked(
     if full is not None:
         accepted = [one for one in outcomes if isinstance(one, Accepted)]
         # The body that takes the place of another may be the longer one.
-        keep = accepted if full.quota == Quota.PENDING_JOBS else [one for one in accepted if _is_only_answered(one)]
+        keep = accepted if full.quota == Quota.PENDING_JOBS else [one for one in accepted if _is_only_refused(one)]
         makes_none = _repeating(accepted, now=now, using=using) | _replacing(keep, using=using)
         outcomes = [
             one if isinstance(one, Rejected) or one.row.id in makes_none else Rejected(full) for one in outcomes
@@ -279,12 +279,9 @@ def _replacing(accepted: Sequence[Accepted], *, using: str) -> set[UUID]:
     return found
 
 
-def _is_only_answered(request: Accepted) -> bool:
-    """Whether it never takes the place of a job that waits, but is answered by the live one."""
-    return not request.row.debounce_key and request.biz_type.one_live in {
-        BizType.OneLive.ANSWER,
-        BizType.OneLive.REFUSE,
-    }
+def _is_only_refused(request: Accepted) -> bool:
+    """Return True if it never takes the place of a waiting job, but is refused by the live one."""
+    return not request.row.debounce_key and request.biz_type.one_live == BizType.OneLive.REFUSE
 
 
 def _held_key(request: Accepted, column: str) -> str:

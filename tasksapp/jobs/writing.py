@@ -259,7 +259,7 @@ class Writing:
         batch = self.batch
         single = [request for request in requests if keeps_one(request)]
         wrote = write_live(at_rest(single), now=batch.now, using=batch.using, created_by=batch.created_by)
-        self.became |= wrote.others | {row_id: job.job_id for row_id, job in wrote.moved.items()}
+        self.became |= {row_id: job.job_id for row_id, job in wrote.moved.items()}
         self.replaced |= wrote.moved.keys()
         self.refused = wrote.refused
         seal_replaced((each for each in single if each.row.id in wrote.moved), self.became, using=batch.using)

@@ -133,7 +133,7 @@ class Migration(migrations.Migration):
                 ('pause_reason', models.CharField(blank=True, db_default='', default='', editable=False, max_length=500, verbose_name='pause reason')),
                 ('resumed_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='resumed at')),
                 ('moved_to', models.CharField(blank=True, db_default='', default='', editable=False, max_length=300)),
-                ('one_live', models.CharField(choices=[('any', 'any number'), ('refuse', 'one: refuse others'), ('answer', 'one: answer with it'), ('replace', 'one: replace it'), ('last', 'one runs: keep the last beside it')], db_default='any', default='any', help_text='For jobs created from now on.', max_length=10, verbose_name='live jobs of a biz id')),
+                ('one_live', models.CharField(choices=[('any', 'any number'), ('refuse', 'one: refuse others'), ('replace', 'one: replace it'), ('last', 'one runs: keep the last beside it')], db_default='any', default='any', help_text='For jobs created from now on.', max_length=10, verbose_name='live jobs of a biz id')),
                 ('debounce_max_wait', models.DurationField(blank=True, help_text='Requests with a debounce key put a job off so long.', null=True, verbose_name='longest debounce')),
                 ('on_success', models.CharField(blank=True, db_default='', default='', help_text="A biz type's code: a job of it is made when one of these has succeeded.", max_length=100, verbose_name='after a success')),
                 ('on_dead', models.CharField(blank=True, db_default='', default='', help_text="A biz type's code: a job of it is made when one of these is dead.", max_length=100, verbose_name='after a death')),

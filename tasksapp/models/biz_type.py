@@ -51,7 +51,6 @@ class BizType(Authorization):
     class OneLive(models.TextChoices):
         ANY = "any", _("any number")
         REFUSE = "refuse", _("one: refuse others")
-        ANSWER = "answer", _("one: answer with it")
         REPLACE = "replace", _("one: replace it")
         LAST = "last", _("one runs: keep the last beside it")
 

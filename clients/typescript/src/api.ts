@@ -2083,7 +2083,6 @@ export interface components {
              *
              *     * `any` - any number
              *     * `refuse` - one: refuse others
-             *     * `answer` - one: answer with it
              *     * `replace` - one: replace it
              *     * `last` - one runs: keep the last beside it
              */
@@ -2278,7 +2277,6 @@ export interface components {
              *
              *     * `any` - any number
              *     * `refuse` - one: refuse others
-             *     * `answer` - one: answer with it
              *     * `replace` - one: replace it
              *     * `last` - one runs: keep the last beside it
              */
@@ -2508,7 +2506,6 @@ export interface components {
              *
              *     * `any` - any number
              *     * `refuse` - one: refuse others
-             *     * `answer` - one: answer with it
              *     * `replace` - one: replace it
              *     * `last` - one runs: keep the last beside it
              */
@@ -2767,7 +2764,6 @@ export interface components {
              *
              *     * `any` - any number
              *     * `refuse` - one: refuse others
-             *     * `answer` - one: answer with it
              *     * `replace` - one: replace it
              *     * `last` - one runs: keep the last beside it
              */
@@ -3237,7 +3233,6 @@ export interface components {
              *
              *     * `any` - any number
              *     * `refuse` - one: refuse others
-             *     * `answer` - one: answer with it
              *     * `replace` - one: replace it
              *     * `last` - one runs: keep the last beside it
              */
@@ -4337,12 +4332,11 @@ export interface components {
         /**
          * @description * `any` - any number
          *     * `refuse` - one: refuse others
-         *     * `answer` - one: answer with it
          *     * `replace` - one: replace it
          *     * `last` - one runs: keep the last beside it
          * @enum {string}
          */
-        OneLive: "any" | "refuse" | "answer" | "replace" | "last";
+        OneLive: "any" | "refuse" | "replace" | "last";
         /**
          * @description A verb for all jobs that match a filter, and how far it has come.
          * @example {

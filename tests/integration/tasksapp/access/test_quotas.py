@@ -184,7 +184,7 @@ def test_what_takes_the_place_of_a_job_that_waits_needs_none_of_its_own(
 
 
 def test_where_bytes_are_used_up_no_job_gets_a_longer_body(biz_type: BizType, make_biz_type: MakeBizType) -> None:
-    for one_live in ("replace", "last", "answer", "refuse"):
+    for one_live in ("replace", "last", "refuse"):
         make_biz_type(f"order.{one_live}", one_live=one_live)
         jobs.create(f"order.{one_live}", delay=60, biz_id="42")
     debounced = jobs.create("order.close", delay=60, debounce_key="d", body="12345678").job_id
@@ -205,21 +205,8 @@ def test_where_bytes_are_used_up_no_job_gets_a_longer_body(biz_type: BizType, ma
 
     assert jobs.edit(debounced, body="87654321", delay=70).body == '"87654321"'
     assert jobs.edit(debounced, raw=b"123456").raw == b"123456"
-    assert jobs.create("order.answer", delay=90, biz_id="42", body=1).created is False
     with pytest.raises(OneIsLive):
         jobs.create("order.refuse", delay=90, biz_id="42", body=1)
-
-
-def test_who_asks_for_the_live_job_gets_it_while_it_runs_too(make_biz_type: MakeBizType) -> None:
-    make_biz_type("order.once", one_live="answer")
-    running = jobs.create("order.once", biz_id="42").job_id
-    Job.objects.update(status=Status.RUNNING)
-    allow(pending_jobs=0)
-    count()
-
-    again = jobs.create("order.once", biz_id="42")
-
-    assert (again.job_id, again.created) == (running, False)
 
 
 def test_what_follows_a_job_is_made_all_the_same(make_biz_type: MakeBizType, receiver: Receiver, fire: Fire) -> None:

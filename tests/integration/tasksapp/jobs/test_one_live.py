@@ -53,7 +53,7 @@ def outcome_of(biz_id: str, **fields: Any) -> Created | Rejected:
     return outcome
 
 
-@pytest.mark.parametrize("one_live", ["refuse", "answer", "replace"])
+@pytest.mark.parametrize("one_live", ["refuse", "replace"])
 def test_many_creates_at_once_make_one(single: BizType, one_live: str) -> None:
     choose(single, one_live)
 
@@ -78,19 +78,6 @@ def test_a_second_is_refused_with_the_live_job_until_that_has_ended(single: BizT
     assert all(isinstance(one, Created) for one in others)
     assert again.created
     assert IdempotencyKey.objects.get().job_id == again.job_id
-
-
-def test_the_live_job_is_the_answer(single: BizType) -> None:
-    choose(single, "answer")
-    first = jobs.create("order.close", biz_id="42", delay=60, body={"a": 1})
-
-    second = jobs.create("order.close", biz_id="42", delay=90, body={"a": 2}, idempotency_key="k")
-    bulk = jobs.create_many([JobRequest("order.close", biz_id=key) for key in ("42", "43", "43")])
-
-    assert (second.job_id, second.created, second.replaced) == (first.job_id, False, False)
-    assert second.job.body == '{"a":1}'
-    assert jobs.create("order.close", biz_id="42", delay=90, body={"a": 2}, idempotency_key="k").job_id == first.job_id
-    assert [isinstance(one, Created) and one.created for one in bulk] == [False, True, False]
 
 
 def test_the_live_job_is_replaced_while_it_waits(single: BizType) -> None:
