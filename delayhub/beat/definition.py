@@ -16,6 +16,7 @@ from celery.beat import BeatLazyFunc
 from delayhub.beat.left_out import Never, Unfit
 from delayhub.beat.schedule_times import interval_ms, missed_ms, next_ms
 from delayhub.clock import LAST_MS, runnable_ms
+from delayhub.cron_steps import idle_step
 from delayhub.engine.occurrences import PeriodicEntry
 from delayhub.errors import OptionError
 
@@ -194,6 +195,13 @@ class Definition:
         if isinstance(schedule, schedules.crontab) and next_ms(schedule, now_ms, anchor_ms=0, zone=self.zone) is None:
             raise Unfit(f"{schedule_words(schedule)} names no time in the next nine years")
         self.plan(None, now_ms=now_ms)
+
+    @property
+    def doubt(self) -> str:
+        """What its schedule hardly means, though Celery runs it; '' for nothing."""
+        kind, *rest = schedule_parts(self.entry.schedule)
+        term = idle_step(rest[0]) if kind == "crontab" else None
+        return f"the step of {term} is larger than what it counts through" if term else ""
 
     def turn(self, known: PeriodicEntry, *, now_ms: int) -> Turn:
         """What to do about the occurrence that is due."""

@@ -57,8 +57,8 @@ class SharedTicks:
         self._claimed: tuple[Standing, Occurrence] | None = None
         self._failure: Exception | None = None
         self._sleep_seconds = 0.0
-        #: By name, why entries are left out, as it was logged.
-        self._left_out: dict[str, str] = {}
+        #: What was logged of each entry.
+        self._warned: dict[str, str] = {}
         self._beat = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
         if not options.get("lazy"):
             Missed.of(app.conf.get("beat_missed", Missed.ONCE))
@@ -195,15 +195,18 @@ class SharedTicks:
             if not isinstance(entry, LeftOut):
                 made = self._defined(entry)
                 made.check(now_ms=SystemClock().now_ms(), shortest_ms=self.shortest_ms)
-                self._left_out.pop(entry.name, None)
+                self._warn(entry.name, made.doubt)
                 return made
         except Exception as error:
             entry = LeftOut.of(entry.name, error, task=entry.task)
-        if self._left_out.get(entry.name) != entry.schedule.reason:
-            said = entry.name, entry.schedule.reason
-            logger.warning("The entry %s cannot be published, and is left out: %s", *said, extra={"action": "beat"})
-        self._left_out[entry.name] = entry.schedule.reason
+        self._warn(entry.name, f"it is left out: {entry.schedule.reason}")
         return Definition(entry=entry, lane=lane_of(self.app, entry), zone=self.app.timezone, program=self._program)
+
+    def _warn(self, name: str, text: str) -> None:
+        """Log what is wrong with an entry, once as long as it is the same; '' for nothing."""
+        if text and self._warned.get(name) != text:
+            logger.warning("The entry %s: %s", name, text, extra={"action": "beat"})
+        self._warned[name] = text
 
     def _defined(self, entry: Any) -> Definition:
         conf = self.app.conf

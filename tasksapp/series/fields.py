@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from delayhub.cron_steps import idle_step
 from tasksapp.errors import InvalidSeries
 from tasksapp.jobs.requests import ORDERED_PRIORITY
 from tasksapp.jobs.requests import RULES as JOB_RULES
@@ -99,6 +100,10 @@ def check(series: Series, *, now: datetime) -> None:
     elif series.anchor is None:
         series.anchor = (series.starts_at or now).replace(microsecond=0)
     when = schedule_of(series)
+    # Not in what is stored: a series of an earlier release goes on.
+    if (term := idle_step(series.cron.split())) is not None:
+        text = _("cron %(given)s: the step of %(term)s is larger than what it counts through")
+        raise InvalidSeries("cron", "step", text % {"given": repr(series.cron), "term": term})
     if not timedelta(0) <= series.jitter <= LONGEST_JITTER:
         raise InvalidSeries("jitter", "range", _("jitter may be a year at most"))
     if series.jitter:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import redis
 from celery import Celery
+from celery.schedules import crontab
 from celery.signals import after_task_publish, before_task_publish
 from kombu import Exchange, Queue
 
@@ -347,3 +348,26 @@ def test_a_beat_on_another_broker_is_refused_with_a_sentence() -> None:
 def test_a_wrong_policy_is_refused(apps: Apps) -> None:
     with pytest.raises(OptionError, match="beat_missed must be once, all or skip, got 'never'"):
         Scheduler(apps(beat_schedule=HOURLY, beat_missed="never"))
+
+
+def test_what_is_wrong_with_an_entry_is_logged_once_and_the_others_go_on(
+    apps: Apps, beats: Beats, clock: MovableClock, published: Published, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = {
+        "never": {"task": "t", "schedule": 0},
+        "odd": {"task": "t", "schedule": crontab("*/61")},
+        "huge": {"task": "t", "schedule": 3600.0, "options": {"expires": 1e300}},
+    }
+    beat = beats(apps(beat_schedule={**HOURLY, **wrong}))
+    turns(beat)
+    turns(beat)
+    clock.advance(hours=1)
+    turns(beat)
+
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said == [
+        "The entry never: it is left out: an interval must be at least 0.001 s, got 0 s",
+        "The entry odd: the step of */61 is larger than what it counts through",
+    ]
+    tasks = [message["headers"]["task"] for message in published()]
+    assert (tasks.count("shop.close"), tasks.count("t")) == (1, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,10 +11,12 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from celery.beat import BeatLazyFunc
-from celery.schedules import schedule
+from celery.schedules import crontab, schedule
 
 from delayhub.beat.definition import Bounds, Definition
+from delayhub.beat.left_out import Unfit
 from delayhub.engine.occurrences import PeriodicEntry
 from tests.repository import ROOT
 
@@ -100,3 +103,28 @@ def test_fingerprints_are_the_same_in_every_process() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT, env=other)
 
     assert done.stdout.strip() == odd().print
+
+
+def test_a_crontab_with_an_idle_step_is_in_doubt() -> None:
+    made = definition()
+    assert made.doubt == ""
+
+    made.entry.schedule = crontab("*/61")
+    assert made.doubt == "the step of */61 is larger than what it counts through"
+
+
+@pytest.mark.parametrize(
+    ("schedule_", "shortest_ms", "fault"),
+    [
+        (schedule(0), 1, "an interval must be at least 0.001 s, got 0 s"),
+        (schedule(-5), 1, "an interval must be at least 0.001 s, got -5 s"),
+        (schedule(0.5), 1000, "an interval must be at least 1 s, got 0.5 s"),
+    ],
+)
+def test_an_interval_that_is_too_short_is_unfit(schedule_: schedule, shortest_ms: int, fault: str) -> None:
+    made = definition()
+    made.check(now_ms=NOW, shortest_ms=1000)
+
+    made.entry.schedule = schedule_
+    with pytest.raises(Unfit, match=re.escape(fault)):
+        made.check(now_ms=NOW, shortest_ms=shortest_ms)

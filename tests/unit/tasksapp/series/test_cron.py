@@ -11,6 +11,7 @@ import pytest
 
 from tasksapp.errors import InvalidSeries
 from tasksapp.series.cron import cron
+from tasksapp.series.outlook import preview
 
 
 def between(expression: str, zone: str, begin: str, end: str) -> list[str]:
@@ -138,3 +139,26 @@ def test_what_cannot_be_or_never_comes_is_refused_at_once(field: str, code: str,
 
     assert (refusal.value.field, refusal.value.code) == (field, code)
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *("*/0 * * * *", "5-1 * * * *", "1,,2 * * * *", ", * * * *", "- * * * *", "*/ * * * *", "/5 * * * *"),
+        *("0 0 31 2 *", "0 0 0 * *", "0 0 1 13 *", "0 24 * * *", "60 * * * *", "0 0 * * 8", "0 0 * * mo"),
+        *("0 0 1 janu *", "0 0 L-3 * *", "0 0 * * 5#6", "0 0 * * #2", "0 0 ? * *", "0 0 W * *", "-1 * * * *"),
+        *("1.5 * * * *", "\u0661 * * * *", "0 0 * * L", "0 0 * * sat-sun", "*/5/2 * * * *", "60 * * * * *"),
+    ],
+)
+def test_no_other_form_is_read_as_something_else(expression: str) -> None:
+    with pytest.raises(InvalidSeries):
+        cron(expression)
+
+
+@pytest.mark.parametrize("expression", ["*/61 * * * *", "0 */25 * * *", "0-10/12 * * * *", "0 0 L/2 * *"])
+def test_a_step_larger_than_its_range_is_refused_in_a_new_schedule_and_kept_in_a_stored_one(expression: str) -> None:
+    with pytest.raises(InvalidSeries, match="is larger than what it counts through") as refusal:
+        preview(cron=expression)
+
+    assert (refusal.value.field, refusal.value.code) == ("cron", "step")
+    assert cron(expression)
