@@ -30,6 +30,8 @@ from delayhub.client.request import Request
 FIRST_PAUSE = 0.5
 #: The longest pause that is not asked for by the site.
 LONGEST_PAUSE = 8.0
+#: The longest pause is reached before: 2 to a thousandth power is no number that a float has.
+MOST_DOUBLINGS = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +63,8 @@ class Retrying:
         asked = getattr(error, "retry_after", None)
         if asked is None:
             # Full jitter: callers that failed together do not come back together.
-            return random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (failures - 1)))  # noqa: S311  no secret
+            longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(failures - 1, MOST_DOUBLINGS))
+            return random.uniform(0, longest)  # noqa: S311  no secret
         return None if asked > self.most_wait_seconds else asked + random.uniform(0, FIRST_PAUSE)  # noqa: S311  as above
 
 

@@ -20,6 +20,8 @@ Handler = Callable[[Claim], object]
 _REASON, _NOTE = 400, 2_000
 #: How long a puller rests after the site could not be asked, at first and at most, in seconds.
 FIRST_REST, LONGEST_REST = 0.5, 15.0
+#: The longest rest that a site may ask for.
+LONGEST_ASKED = 3_600.0
 
 
 class TryAgain(DelayHubError):
@@ -121,7 +123,7 @@ class Puller:
             except (RateLimited, ServerError, Unreachable) as error:
                 logger.warning("nothing could be claimed, trying again: %s", error)
                 asked = getattr(error, "retry_after", None)
-                self._stopped.wait(rest if asked is None else asked)
+                self._stopped.wait(rest if asked is None else min(asked, LONGEST_ASKED))
                 rest = min(rest * 2, LONGEST_REST)
                 continue
             if self._stopped.is_set():

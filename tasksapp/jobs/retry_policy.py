@@ -114,7 +114,7 @@ class RetryPolicy:
         try:
             grown = kind.backoff_min_seconds * kind.backoff_factor**doublings
         except OverflowError:
-            return kind.backoff_max_seconds
+            return kind.backoff_max_seconds if kind.backoff_min_seconds else 0.0
         return grown * (1 + steps - doublings)
 
 

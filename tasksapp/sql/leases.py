@@ -108,7 +108,7 @@ def _returned(job: Job, *, now: datetime, max_system_errors: int) -> dict[str, A
     if job.system_errors + 1 >= max_system_errors:
         return _dead(PULLER_TOO_MANY if pulled else TOO_MANY, error_class.LOST, now=now)
     # At once the first time, then after 2, 4, 8 … seconds: it may be the job that kills its workers.
-    wait = timedelta(seconds=min(2**job.system_errors, 300) if job.system_errors else 0)
+    wait = timedelta(seconds=min(2 ** min(job.system_errors, 9), 300) if job.system_errors else 0)
     values = {"last_error": PULLER_LOST if pulled else LOST, "error_class": error_class.LOST, "next_run_at": now + wait}
     return {"status": Transition.LOSE.target, **values}
 

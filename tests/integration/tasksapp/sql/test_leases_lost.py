@@ -45,7 +45,7 @@ def test_a_lost_job_that_may_be_sent_once_is_dead(make_biz_type: MakeBizType) ->
     assert stored.error_class == "outcome_unknown"
 
 
-@pytest.mark.parametrize(("errors_before", "seconds"), [(0, 0), (1, 2), (3, 8), (20, 300)])
+@pytest.mark.parametrize(("errors_before", "seconds"), [(0, 0), (1, 2), (3, 8), (20, 300), (10_000, 300)])
 def test_a_job_that_may_kill_its_workers_comes_back_more_and_more_slowly(
     errors_before: int, seconds: int, biz_type: BizType
 ) -> None:
@@ -53,7 +53,7 @@ def test_a_job_that_may_kill_its_workers_comes_back_more_and_more_slowly(
     claim(job_id)
     Job.objects.update(system_errors=errors_before)
 
-    (lost,) = return_lost_leases(now=now + HOUR, limit=9, max_system_errors=99, using="default")
+    (lost,) = return_lost_leases(now=now + HOUR, limit=9, max_system_errors=20_000, using="default")
 
     assert lost.next_run_at == Job.objects.get().next_run_at == now + HOUR + timedelta(seconds=seconds)
 

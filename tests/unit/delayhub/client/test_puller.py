@@ -79,3 +79,19 @@ def test_it_goes_on_where_a_site_fails_for_a_moment(monkeypatch: pytest.MonkeyPa
         claimed = Puller(client, ["report"], lambda claim: None).run(until_none_is_due=True)
 
     assert (claimed, answers) == (0, [])
+
+
+@pytest.mark.parametrize("asked", ["1000000000", "9" * 30, "9" * 400])
+def test_it_waits_an_hour_at_most_whatever_a_site_asks_for(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    answers = [httpx.Response(503, headers={"Retry-After": asked}), httpx.Response(200, json={"claims": []})]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return answers.pop(0)
+
+    with Client("http://site.example", api_key="k", transport=httpx.MockTransport(answer)) as client:
+        puller = Puller(client, ["report"], lambda claim: None)
+        monkeypatch.setattr(puller._stopped, "wait", waits.append)
+        puller.run(until_none_is_due=True)
+
+    assert waits == [3_600]

@@ -53,8 +53,16 @@ def test_waits_grow_as_the_policy_says(given_policy: RetryPolicy, waits: list[fl
     assert [given_policy.wait_seconds(failures) for failures in range(1, len(waits) + 1)] == waits
 
 
-def test_a_job_that_failed_a_thousand_times_still_has_a_wait() -> None:
-    assert policy(factor=10).wait_seconds(1000) == 300
+@pytest.mark.parametrize("backoff", ["exponential", "linear", "fixed", "list"])
+@pytest.mark.parametrize("failures", [1_000, 1_025, 10_000])
+def test_a_job_that_failed_ever_so_often_still_has_a_wait(backoff: str, failures: int) -> None:
+    made = policy(backoff, factor=10, waits=(300,) if backoff == "list" else (), min_seconds=300)
+
+    assert made.wait_seconds(failures) == 300
+
+
+def test_a_wait_of_nothing_stays_nothing_however_often_it_is_doubled() -> None:
+    assert {policy(min_seconds=0).wait_seconds(failures) for failures in (1, 1_024, 1_026, 10_000)} == {0}
 
 
 def test_the_last_attempt_is_the_last() -> None:
