@@ -72,7 +72,7 @@ def _may_repeat(error: ApiError, *, repeatable: bool) -> bool:
     match error:
         case NoRoomToWait():  # who asked does better than to wait for a place to wait in
             return False
-        case RateLimited() | ServerUnavailable(code="database_locked"):  # the change was not made
+        case RateLimited() | ServerUnavailable(code="database_locked" | "write_conflict"):  # nothing was done
             return True
         case Unreachable(was_sent=was_sent):
             return repeatable or not was_sent

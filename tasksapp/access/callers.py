@@ -17,6 +17,7 @@ from tasksapp.access.keys import find_key
 from tasksapp.access.permissions import SCOPES
 from tasksapp.models import ApiKey
 from tasksapp.models.api_key import USUAL_SCOPES
+from tasksapp.models.conflicts import repeated
 from tasksapp.models.tenant import DEFAULT_TENANT
 from tasksapp.sql.find_api_key import StoredKey
 
@@ -125,7 +126,8 @@ class LastUses:
             return
         written = timezone.now()
         unwritten = Q(last_used_at=None) | Q(last_used_at__lt=written - USED_EVERY)
-        ApiKey.objects.filter(unwritten, id=key_id).update(last_used_at=written, last_used_from=used_from())
+        unused = ApiKey.objects.filter(unwritten, id=key_id)
+        repeated(unused.update)(last_used_at=written, last_used_from=used_from())
         # Each of these is one atomic operation on the dict, so threads need no lock.
         if len(self._until) >= MOST_KNOWN:
             self._until.clear()

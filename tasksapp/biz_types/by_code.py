@@ -14,8 +14,10 @@ from tasksapp.biz_types.editing import NewBizType
 from tasksapp.biz_types.visible import reach_of, refuse_moving
 from tasksapp.errors import UnknownBizType
 from tasksapp.models import BizType
+from tasksapp.models.conflicts import repeated
 
 
+@repeated
 def create(
     code: str,
     *,
@@ -56,6 +58,7 @@ def create(
     )
 
 
+@repeated
 def change(
     code: str,
     *,

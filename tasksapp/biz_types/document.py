@@ -19,6 +19,7 @@ from tasksapp.biz_types.definition import FIELDS, definition_of, json_names
 from tasksapp.biz_types.editing import add, prepare
 from tasksapp.errors import Fault, InvalidBizType
 from tasksapp.models import BizType
+from tasksapp.models.conflicts import repeated
 
 #: The version of the document's format.
 VERSION = 1
@@ -63,6 +64,7 @@ def export_document(biz_types: Iterable[BizType]) -> dict[str, Any]:
     return {"version": VERSION, "biz_types": [definition_of(biz_type) for biz_type in listed]}
 
 
+@repeated
 def import_document(
     document: Any,
     *,

@@ -16,6 +16,7 @@ from tasksapp.access.audit import Deed
 from tasksapp.biz_types.gates import follow
 from tasksapp.conf import options
 from tasksapp.models import UNTIL_RESUMED, BizType, PausedKey
+from tasksapp.models.conflicts import repeated
 from tasksapp.sql import ordered_keys
 from tasksapp.sql.ordered_keys import FirstJob, first_jobs_of
 from tasksapp.timers.lanes import watched, watched_lane
@@ -83,6 +84,7 @@ def blocked_keys(biz_type: BizType, *, flow_key: str = "", most: int = MOST_BLOC
     return ordered_keys.blocked_keys(biz_type.pk, before=before, most=most, using=using)
 
 
+@repeated
 def pause_key(
     biz_type: BizType, flow_key: str, *, until: datetime = UNTIL_RESUMED, by: Actor | None = None, reason: str = ""
 ) -> None:
@@ -110,6 +112,7 @@ def pause_key(
         follow(biz_type, using=using)
 
 
+@repeated
 def resume_key(biz_type: BizType, flow_key: str, *, by: Actor | None = None, reason: str = "") -> bool:
     """Lets the jobs of a paused flow key run again, at its limits; False where it was not paused."""
     using = router.db_for_write(PausedKey)

@@ -17,6 +17,7 @@ from tasksapp.access.audit import Deed
 from tasksapp.access.quotas import Quota, take_one
 from tasksapp.biz_types.follow_ups import FOLLOW_UPS
 from tasksapp.models import UNTIL_RESUMED, BizType, Series
+from tasksapp.models.conflicts import repeated
 from tasksapp.models.encrypted_text import opens, seal
 from tasksapp.sql.first_jobs import has_jobs
 
@@ -53,6 +54,7 @@ class Signing(Enum):
         self.renewed, self.ended = renewed, ended
 
 
+@repeated
 def add(biz_type: BizType, *, by: Actor | None = None, within_quota: bool = True) -> None:
     """Stores a new biz type. Raises QuotaUsedUp, unless it may be beyond the tenant's quota."""
     with transaction.atomic(using=_using(biz_type)):
@@ -197,6 +199,7 @@ def may_delete(biz_type: BizType) -> bool:
     return not (has_jobs(biz_type.pk, using=using) or Series.objects.using(using).filter(biz_type=biz_type.pk).exists())
 
 
+@repeated
 def delete(biz_type: BizType, *, by: Actor | None = None) -> None:
     """Deletes a biz type. Raises ProtectedError where it has jobs or series."""
     with transaction.atomic(using=_using(biz_type)):
@@ -239,6 +242,7 @@ def _rename_follow_ups(biz_type: BizType) -> None:
         rows.filter(tenant=biz_type.tenant_id, **{name: code}).update(**{name: biz_type.code})
 
 
+@repeated
 def _change(deed: Deed, biz_type: BizType, fields: Sequence[str], *, by: Actor | None, reason: str = "") -> None:
     with transaction.atomic(using=_using(biz_type)):
         before: dict[str, Any] = {}

@@ -27,6 +27,7 @@ from tasksapp.jobs.resolving import OUTCOME, resolve
 from tasksapp.jobs.validation import Key, Line, Moment
 from tasksapp.jobs.verbs import locked, named
 from tasksapp.models import AnswerLink, Job, Status
+from tasksapp.models.conflicts import repeated
 from tasksapp.models.sealed_value import is_sealed
 
 #: Links of one job, and outcomes of one link.
@@ -56,6 +57,7 @@ class MadeLink(NamedTuple):
         return f"MadeLink({self.link.pk})"  # pages for errors and logs write what they hold
 
 
+@repeated
 def make_link(
     job_id: UUID,
     *,
@@ -115,6 +117,7 @@ def links_of(job_id: UUID, *, using: str | None = None) -> list[AnswerLink]:
     return list(rows.filter(job_id=job_id).order_by("-id"))
 
 
+@repeated
 def withdraw_link(job_id: UUID, link_id: int, *, by: Actor | None = None, using: str | None = None) -> None:
     """Ends a link of the job that was not used: its page says that there is none.
 
@@ -148,6 +151,7 @@ def look_at_link(token: Any, *, using: str | None = None) -> tuple[AnswerLink, J
     return link, job
 
 
+@repeated
 def answer_by_link(
     token: Any, outcome: Any, *, address: str | None = None, agent: str = "", using: str | None = None
 ) -> None:

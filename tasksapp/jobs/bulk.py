@@ -17,6 +17,7 @@ from tasksapp.access.actors import Actor
 from tasksapp.jobs.flow_order import not_first
 from tasksapp.jobs.verbs import Verb, follow_on_commit, named, new_time
 from tasksapp.models import AuditEntry, BizType, Job
+from tasksapp.models.conflicts import repeated
 from tasksapp.sql.make_live import make_live
 from tasksapp.sql.tombstones import not_resolved
 
@@ -71,29 +72,39 @@ def apply_many(
     ordered = sorted(set(ids))
     changed: Counter[BizType] = Counter()
     for start in range(0, len(ordered), BATCH_ROWS):
-        with transaction.atomic(using=using):
-            jobs = Job.objects.using(using)
-            chosen = ordered[start : start + BATCH_ROWS]
-            batch = jobs.filter(id__in=chosen, status=verb.source, biz_type__moved_to="").order_by("id")
-            if verb is Verb.REDRIVE:
-                batch = batch.filter(not_resolved())
-            before = {row["id"]: row for row in batch.select_for_update(no_key=True, of=("self",)).values("id", *kept)}
-            waiting = not_first(list(before), using=using) if verb is Verb.RUN_NOW else set()
-            ids_changed = [job_id for job_id in before if job_id not in waiting]
-            if not ids_changed:
-                continue
-            if verb is Verb.REDRIVE:
-                ids_changed = make_live(ids_changed, values, using=using)
-            else:
-                jobs.filter(id__in=ids_changed).update(**values)
-            rows = jobs.filter(id__in=ids_changed)
-            updated = list(rows.select_related("biz_type__tenant").defer("body", "raw"))
-            if by is not None and kept:
-                entries = [_entry(verb, job, before[job.id], now=now, by=by, reason=reason) for job in updated]
-                audit.record(entries, using=using)
-            follow_on_commit(updated, verb=verb.word, by=by, using=using, look_again=verb is Verb.REDRIVE)
+        batch = ordered[start : start + BATCH_ROWS]
+        updated = _apply(verb, batch, values, kept=kept, now=now, by=by, reason=reason, using=using)
         changed.update(job.biz_type for job in updated)
     return BulkOutcome(changed.total(), len(ordered) - changed.total(), changed)
+
+
+@repeated
+def _apply(
+    verb: Verb, ids: Sequence[UUID], values: dict[str, Any], *, kept: Sequence[str], now: datetime,
+    by: Actor | None, reason: str, using: str,
+) -> list[Job]:  # fmt: skip
+    """The jobs of one batch that the verb changed, in a transaction of their own."""
+    with transaction.atomic(using=using):
+        jobs = Job.objects.using(using)
+        batch = jobs.filter(id__in=ids, status=verb.source, biz_type__moved_to="").order_by("id")
+        if verb is Verb.REDRIVE:
+            batch = batch.filter(not_resolved())
+        before = {row["id"]: row for row in batch.select_for_update(no_key=True, of=("self",)).values("id", *kept)}
+        waiting = not_first(list(before), using=using) if verb is Verb.RUN_NOW else set()
+        ids_changed = [job_id for job_id in before if job_id not in waiting]
+        if not ids_changed:
+            return []
+        if verb is Verb.REDRIVE:
+            ids_changed = make_live(ids_changed, values, using=using)
+        else:
+            jobs.filter(id__in=ids_changed).update(**values)
+        rows = jobs.filter(id__in=ids_changed)
+        updated = list(rows.select_related("biz_type__tenant").defer("body", "raw"))
+        if by is not None and kept:
+            entries = [_entry(verb, job, before[job.id], now=now, by=by, reason=reason) for job in updated]
+            audit.record(entries, using=using)
+        follow_on_commit(updated, verb=verb.word, by=by, using=using, look_again=verb is Verb.REDRIVE)
+    return updated
 
 
 def _entry(verb: Verb, job: Job, before: Mapping[str, Any], *, now: datetime, by: Actor, reason: str) -> AuditEntry:

@@ -25,7 +25,8 @@ from tasksapp.jobs.masking import hidden_by, hide_in
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.jobs.verbs import Verb
 from tasksapp.models import LIVE, BizType, Job, Status, Transition
-from tasksapp.models.database_faults import is_away, is_lock_timeout
+from tasksapp.models.conflicts import repeated
+from tasksapp.models.database_faults import is_away, is_conflict, is_lock_timeout
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.new_job import seal_place
 from tasksapp.models.sealed_value import Tampered
@@ -244,12 +245,12 @@ class Completer:
 
         Each statement is guarded by the job's token, so it has no effect a second time.
         """
-        connection = connections[self._using]
+        connection, statement = connections[self._using], repeated(statement)
         try:
             return statement()
         except (DatabaseError, InterfaceError) as error:
-            if connection.in_atomic_block or is_lock_timeout(error) or not is_away(error):
-                raise  # a transaction cannot go on elsewhere, and another connection waits for the same lock
+            if connection.in_atomic_block or not is_away(error) or is_lock_timeout(error) or is_conflict(error):
+                raise  # a transaction cannot go on elsewhere, and another connection meets the same transactions
             logger.warning("trying again on a new database connection: %s", error, extra={"action": "reconnect"})
             connection.close()
             return statement()

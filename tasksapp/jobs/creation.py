@@ -22,6 +22,7 @@ from tasksapp.jobs.resolved import without_resolved
 from tasksapp.jobs.verbs import follow_on_commit
 from tasksapp.jobs.writing import Batch, Created, Writing
 from tasksapp.models import Job
+from tasksapp.models.conflicts import repeated
 from tasksapp.sql.driver import health_check
 
 __all__ = ["Created", "JobRequest", "Rejected", "create", "create_many"]
@@ -88,6 +89,7 @@ def create_many(
     by: Actor | None = None,
     key_wait_seconds: float | None = None,
 ) -> list[Created | Rejected]: ...
+@repeated
 def create_many(
     requests: Sequence[JobRequest],
     *,

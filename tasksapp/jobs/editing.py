@@ -25,6 +25,7 @@ from tasksapp.jobs.resolved import refuse_resolved_key
 from tasksapp.jobs.validation import VERSION, Face
 from tasksapp.jobs.verbs import Values, Verb, change, follow_on_commit, locked, new_time, one_by_one
 from tasksapp.models import BizType, Job, Series, Status
+from tasksapp.models.conflicts import repeated
 from tasksapp.models.new_job import sealed_content
 from tasksapp.models.sealable import CARRIED
 from tasksapp.sql.answers import end_links
@@ -39,6 +40,7 @@ ASKED = {*CARRIED, "biz_id"}
 FREE = frozenset(fields_on(Face.CHANGE)) - {*_TIME}
 
 
+@repeated
 def edit(
     job_id: UUID,
     *,

@@ -28,6 +28,7 @@ from tasksapp.jobs.validation import VERSION
 from tasksapp.jobs.verbs import named
 from tasksapp.jobs.written_json import WrittenJson
 from tasksapp.models import Job, MissingFollowUp, Status, Tombstone
+from tasksapp.models.conflicts import repeated
 from tasksapp.models.new_job import Carried
 from tasksapp.models.sealed_value import seal_short
 from tasksapp.sql.answers import Answer
@@ -36,6 +37,7 @@ from tasksapp.sql.answers import Answer
 _SAID = re.compile(r"(?:; )?no job of \S+ follows: .*\Z", re.DOTALL)
 
 
+@repeated
 def follow_up_again(
     job_id: UUID,
     *,
@@ -106,6 +108,7 @@ def _ended(job: Job) -> EndedJob:
     return ended if row is None else ended._replace(answer=Answer.of(row))
 
 
+@repeated
 def run_again(
     job_id: UUID, *, version: int | None = None, by: Actor | None = None, using: str | None = None
 ) -> Created:

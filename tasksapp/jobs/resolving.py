@@ -30,6 +30,7 @@ from tasksapp.jobs.validation import Body, Key
 from tasksapp.jobs.verbs import follow_on_commit, named
 from tasksapp.models import BizType, Job, Status, Tombstone, Transition, error_class
 from tasksapp.models.columns import is_code
+from tasksapp.models.conflicts import repeated
 from tasksapp.models.job import FOLLOW_UP
 from tasksapp.sql.answers import Answer, lay_answers
 from tasksapp.sql.tombstones import lay_tombstones
@@ -89,6 +90,7 @@ class Resolution:
     too_late: bool = False
 
 
+@repeated
 def resolve(
     biz_types: What,
     biz_id: str,
@@ -143,6 +145,7 @@ def resolve(
     return resolution
 
 
+@repeated
 def lift(
     biz_types: What,
     biz_id: str,
@@ -257,6 +260,7 @@ class _Resolving:
         since = [Q(biz_type_id=number, created_at__gte=at) for number, at in self._since.items()]
         return rows.exclude(Q(*since, _connector=Q.OR), created_by=FOLLOW_UP)
 
+    @repeated
     def _cancel_batch(self) -> list[UUID]:
         """Cancels pending jobs and gives back their ids; none where none are left.
 
@@ -283,6 +287,7 @@ class _Resolving:
         ]  # fmt: skip
         audit.record(entries, using=self._using)
 
+    @repeated
     def _tell_who_is_answered(self, outcome: Resolution) -> None:
         """Notes the job that the answer was for. Of one that has ended otherwise no later job may take it."""
         table = Tombstone.objects.using(self._using)

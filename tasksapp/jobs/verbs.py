@@ -28,6 +28,7 @@ from tasksapp.jobs.masking import for_audit
 from tasksapp.jobs.resolved import refuse_resolved
 from tasksapp.jobs.validation import DELAY, DUE_AT, VERSION, due_time
 from tasksapp.models import Job, Status, Transition
+from tasksapp.models.conflicts import repeated
 from tasksapp.models.sealable import stored
 from tasksapp.sql.insert_live_jobs import live_jobs
 from tasksapp.sql.ordered_keys import keys_in_order
@@ -203,6 +204,7 @@ def drop(
     return apply(Verb.DROP, job_id, version=version, by=by, reason=reason, using=using)
 
 
+@repeated
 def apply(
     verb: Verb,
     job_id: UUID,

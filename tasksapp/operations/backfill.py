@@ -25,6 +25,7 @@ from tasksapp.errors import InvalidJob, InvalidSeries
 from tasksapp.jobs.flow_order import place_occurrences
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import LIVE, BizType, Job, Operation, Series
+from tasksapp.models.conflicts import repeated
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.operations.cursor import Ages, Place, Walk
 from tasksapp.operations.feed import Allowance
@@ -44,6 +45,7 @@ LOOKED_AT = 5_000
 _TICK = timedelta(microseconds=1)
 
 
+@repeated
 def plan_backfill(
     series_id: int,
     *,

@@ -9,6 +9,7 @@ from django.db import router, transaction
 from tasksapp.errors import WrongOperationState
 from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.models import Job, Operation
+from tasksapp.models.conflicts import repeated
 from tasksapp.operations.starter import Starter
 from tasksapp.operations.verbs import find, plan
 
@@ -41,6 +42,7 @@ def rest_of(operation: Operation) -> JobFilter | None:
     return job_filter
 
 
+@repeated
 def plan_rest(
     operation_id: int, *, by: Starter, seen_by: object = None, reason: str = "", using: str | None = None
 ) -> tuple[Operation, bool]:

@@ -19,6 +19,7 @@ from tasksapp.jobs.job_filter import JobFilter
 from tasksapp.jobs.validation import is_number
 from tasksapp.jobs.verbs import Verb, new_time
 from tasksapp.models import ApiKey, BizType, Job, Operation, Series, Status, Tenant
+from tasksapp.models.conflicts import repeated
 from tasksapp.operations.cursor import Cursor
 from tasksapp.operations.starter import Starter, may_see_operation, record_deed
 
@@ -37,6 +38,7 @@ MOST_SPREAD = timedelta(days=30)
 REASON_LENGTH = 500
 
 
+@repeated
 def plan(
     verb: str,
     job_filter: JobFilter,
@@ -93,6 +95,7 @@ def plan(
     return operation
 
 
+@repeated
 def start(
     operation_id: int,
     *,
@@ -146,6 +149,7 @@ def start(
     return _changed(operation, Deed.START, by=by, values=values, using=using, reason=values["reason"], after=after)
 
 
+@repeated
 def stop(
     operation_id: int, *, by: Starter, seen_by: object = None, reason: str = "", using: str | None = None
 ) -> Operation:
@@ -169,6 +173,7 @@ def stop(
     return _changed(operation, Deed.STOP, by=by, values=values, using=using, reason=why)
 
 
+@repeated
 def repace(
     operation_id: int, *, by: Starter, seen_by: object = None, rate_per_second: float | None, using: str | None = None
 ) -> Operation:

@@ -30,6 +30,7 @@ from tasksapp.jobs.masking import for_audit
 from tasksapp.jobs.own_request_rule import edited_request
 from tasksapp.models import BizType, Job, Series, Status
 from tasksapp.models.columns import is_code
+from tasksapp.models.conflicts import repeated
 from tasksapp.models.job_id import new_job_ids
 from tasksapp.models.sealable import stored
 from tasksapp.series.fields import CONTENT, OF_BIZ_TYPE, RULES, SCHEDULE, check, check_with_biz_type, values_of
@@ -62,6 +63,7 @@ class Which(TypedDict, total=False):
     using: str | None
 
 
+@repeated
 def create(
     biz_type: str,
     *,
@@ -116,6 +118,7 @@ def create(
     return _read(row.pk, using=using)
 
 
+@repeated
 def change(
     series_id: int,
     *,
@@ -161,6 +164,7 @@ def change(
         raise NameTaken(str(values.get("name"))) from error
 
 
+@repeated
 def pause(series_id: int, *, reason: str = "", by: Actor | None = None, **which: Unpack[Which]) -> Series:
     """Holds the series until it is resumed: occurrences to come are deleted, and what is due or runs goes on.
 
@@ -177,6 +181,7 @@ def pause(series_id: int, *, reason: str = "", by: Actor | None = None, **which:
     return _altered(series_id, Deed.PAUSE_SERIES, hold, columns=_STATE, by=by, reason=reason, **which)
 
 
+@repeated
 def resume(series_id: int, *, reason: str = "", by: Actor | None = None, **which: Unpack[Which]) -> Series:
     """Lets a paused series go on with its next occurrence; nothing of the time of its pause is caught up.
 
@@ -193,6 +198,7 @@ def resume(series_id: int, *, reason: str = "", by: Actor | None = None, **which
     return _altered(series_id, Deed.RESUME_SERIES, let_go, columns=_STATE, by=by, reason=reason, **which)
 
 
+@repeated
 def trigger(
     series_id: int, *, seen_by: object = None, using: str | None = None, by: Actor | None = None, reason: str = ""
 ) -> UUID:
@@ -224,6 +230,7 @@ def trigger(
     return job_id
 
 
+@repeated
 def delete(series_id: int, *, by: Actor | None = None, reason: str = "", **which: Unpack[Which]) -> None:
     """Deletes the series and those of its occurrences that no worker has taken; the others stay.
 
@@ -347,15 +354,9 @@ class _Alter(Protocol):
 
 
 def _altered(
-    series_id: int,
-    deed: Deed,
-    alter: _Alter,
-    *,
-    columns: Iterable[str],
-    by: Actor | None,
-    reason: str,
+    series_id: int, deed: Deed, alter: _Alter, *, columns: Iterable[str], by: Actor | None, reason: str,
     **which: Unpack[Which],
-) -> Series:
+) -> Series:  # fmt: skip
     """The series after a verb: locked, altered, stored, recorded, and with its next occurrences made.
 
     Args:

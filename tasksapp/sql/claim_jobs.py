@@ -14,6 +14,7 @@ from django.db import Error, connections, transaction
 from django.db.models import F
 
 from tasksapp.models import BizType, Job, Series, Transition, error_class
+from tasksapp.models.conflicts import repeated
 from tasksapp.models.job import age_begins, age_used_up
 from tasksapp.models.sealable import stored
 from tasksapp.models.series import MISSED
@@ -173,6 +174,7 @@ FROM seen LEFT JOIN taken ON taken.id = seen.id
 )
 
 
+@repeated
 def claim_jobs(
     ids: Sequence[UUID],
     *,
@@ -237,6 +239,7 @@ def _claim(answer: ClaimAnswer, ids: Sequence[UUID], *, in_turn: bool, using: st
         _claim_by_orm(answer, ids, using=using, in_turn=in_turn, **values)
 
 
+@repeated
 def _claim_waiting(
     ids: Sequence[UUID], *, token: int, using: str, values: dict[str, Any], in_turn: bool = False
 ) -> ClaimAnswer:
@@ -250,6 +253,7 @@ def _claim_waiting(
     return answer
 
 
+@repeated
 def _claim_in_turn(ids: Sequence[UUID], *, token: int, using: str, values: dict[str, Any]) -> ClaimAnswer:
     """Claims those of the ordered jobs that are the first of their flow keys; one transaction holds the keys."""
     answer = ClaimAnswer(token=token)

@@ -30,7 +30,7 @@ function mayRepeat(error: ApiError, repeatable: boolean): boolean {
   if (error instanceof NoRoomToWait) return false; // who asked does better than to wait for a place to wait in
   if (error instanceof RateLimited) return true; // nothing was done
   if (error instanceof Unreachable) return repeatable || !error.wasSent;
-  if (error instanceof ServerUnavailable) return repeatable || error.code === "database_locked";
+  if (error instanceof ServerUnavailable) return repeatable || error.code === "database_locked" || error.code === "write_conflict";
   return error instanceof Problem && error.code === "idempotency_key_in_use"; // the first request is still under way
 }
 

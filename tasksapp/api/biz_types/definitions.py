@@ -15,13 +15,11 @@ from tasksapp.api.biz_types.requests import BizTypeDocumentSerializer, ImportBiz
 from tasksapp.api.http.answers import json_of, serializer_of
 from tasksapp.api.http.authentication import actor_of
 from tasksapp.api.http.endpoint import endpoint
-from tasksapp.api.http.json_body import read_object
 from tasksapp.api.http.parameters import Parameters
 from tasksapp.api.http.problems import refused
-from tasksapp.api.http.view import ApiViewSet
+from tasksapp.api.http.view import ApiViewSet, large_object_of
 from tasksapp.biz_types.document import export_document, import_document
 from tasksapp.biz_types.visible import Reach, visible_biz_types
-from tasksapp.conf import options
 from tasksapp.models.api_key import Scope
 
 DRY_RUN = OpenApiParameter(
@@ -71,7 +69,7 @@ class DefinitionViews(ApiViewSet):
         """
         may_add(request)
         dry_run = _dry_run(request)
-        document = read_object(request._request, max_bytes=options().bulk_bytes)
+        document = large_object_of(request)
         credentials = document.pop("credentials", {})
         if not isinstance(credentials, dict) or not all(isinstance(each, str) for each in credentials.values()):
             raise refused("credentials", "invalid", "credentials must be a JSON object of texts")

@@ -213,6 +213,7 @@ class BizTypeTests:
         "Send a test call",
         Scope.BIZ_TYPES_WRITE,
         post="test",
+        once=True,
         takes=TestCallRequestSerializer,
         gives=OpenApiResponse(TestCallSerializer, "What was sent, and what was answered."),
     )

@@ -17,6 +17,7 @@ from tasksapp.api.http.json_body import fields_of
 from tasksapp.api.http.problem_schema import ProblemSchema
 from tasksapp.api.http.problems import only_known, refused
 from tasksapp.models.api_key import Scope
+from tasksapp.models.conflicts import repeated
 
 
 def endpoint(
@@ -31,6 +32,7 @@ def endpoint(
     takes: type[Serializer[Any]] | None = None,
     gives: Any = None,
     status: int = 200,
+    once: bool = False,
     **description: Any,
 ) -> Callable[[Any], Any]:
     """Makes a method of a view set answer requests.
@@ -46,6 +48,8 @@ def endpoint(
             nothing refuses every field, but a method with ``request`` among its descriptions reads the request itself.
         gives: what the answer is, by status where there are several; None for what the view set is about.
         status: of the answer, where there is one.
+        once: whether it does more than one transaction, such as a call of somebody else's server: it is not made again
+            where its transaction met another one, as all others are.
         description: what else ``extend_schema`` of drf-spectacular takes.
     """
     given = {"get": get, "post": post, "put": put}
@@ -57,7 +61,8 @@ def endpoint(
         described["responses"] = gives if isinstance(gives, dict) else {status: gives}
 
     def decorate(method: Any) -> Any:
-        made = _with_fields(method, takes) if "request" not in description and "request" in described else method
+        again: Any = method if once else repeated(_with_own_fields(method))
+        made = _with_fields(again, takes) if "request" not in description and "request" in described else again
         made.scope, made.status = scope, status
         for way, path in addresses.items():
             made = action(methods=[way], url_path=path, detail=detail, **options)(made)
@@ -68,6 +73,18 @@ def endpoint(
         return extend_schema(**described)(made)
 
     return decorate
+
+
+def _with_own_fields(method: Any) -> Any:
+    """The method, which may take fields out of what it gets: a second call gets all of them again."""
+
+    @wraps(method)
+    def run(*args: Any, **given: Any) -> Any:
+        if "fields" in given:
+            given["fields"] = dict(given["fields"])
+        return method(*args, **given)
+
+    return run
 
 
 def _with_fields(method: Any, takes: type[Serializer[Any]] | None) -> Any:

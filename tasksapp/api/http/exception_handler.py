@@ -69,8 +69,8 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
     problem = problem_of(error)
     if problem is None and is_away(error):
         # One line: while the database is away, there is one for each request.
-        logger.error("%s failed, the database does not answer or refuses: %s", context["request"].path, error)
         problem = database_away(error)
+        logger.error("%s failed (%s): %s", context["request"].path, problem.code, error)
     if problem is None:
         logger.error("%s failed", context["request"].path, exc_info=error)
         problem = internal_error()

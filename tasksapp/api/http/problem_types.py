@@ -306,6 +306,11 @@ _TYPES = (
         "Send it again after the time in Retry-After: a create with its idempotency_key, a change with If-Match.",
     ),
     ProblemType(
+        "write_conflict", 503, "Other transactions wrote the same rows",
+        "The request was tried several times, and met other transactions on the same rows each time. Nothing was done.",
+        "Send it again after the time in Retry-After. If it goes on: let fewer callers change the same rows at once.",
+    ),
+    ProblemType(
         "internal_error", 500, "Something failed on our side",
         "An error that the caller can do nothing about. It is in the site's log, with the request id.",
         "Tell the site's operator the request_id of the document. A create with an idempotency key may be repeated.",

@@ -34,7 +34,7 @@ from delayhub.api_models.problems import FieldError
 from delayhub.request_ids import current_request_id
 from tasksapp.api.http.problem_types import PROBLEM_TYPES
 from tasksapp.api.http.served import identified
-from tasksapp.models.database_faults import is_away, is_lock_timeout
+from tasksapp.models.database_faults import is_away, is_conflict, is_lock_timeout
 from tasksapp.stats.database_writes import NoWrites, note_refusal
 
 MEDIA_TYPE = "application/problem+json"
@@ -209,7 +209,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return internal_error().response() if _is_of_api(request) else defaults.server_error(request)
     if _is_of_api(request):
         return database_away(error).response()
-    return database_away_page(request, is_locked=is_lock_timeout(error), refusal=note_refusal(error))
+    is_locked = is_lock_timeout(error) or is_conflict(error)
+    return database_away_page(request, is_locked=is_locked, refusal=note_refusal(error))
 
 
 def database_away_page(
@@ -238,7 +239,10 @@ def malformed_request(error: Exception) -> Problem:
 
 
 def database_away(error: Exception | None = None) -> Problem:
-    """The problem document where the database is away, or by that error is locked, full or read-only."""
+    """The problem document where the database is away, or by that error is locked, full, read-only, or in conflict."""
+    if error is not None and is_conflict(error):
+        detail = "Other transactions wrote the same rows at the same moment, each time it was tried. Nothing was done."
+        return Problem("write_conflict", detail, again_seconds=CONFLICT_SECONDS)
     if error is not None and is_lock_timeout(error):
         detail = (
             "Something else keeps what this needs locked in the database: what waited for it was not done. Ask again, "
@@ -282,3 +286,5 @@ def _is_of_api(request: HttpRequest) -> bool:
 
 #: When a caller should try again.
 RETRY_SECONDS = 5
+#: The same where transactions met: they have ended by then.
+CONFLICT_SECONDS = 1

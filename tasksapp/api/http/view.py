@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.http.response import HttpResponseBase
@@ -119,4 +120,17 @@ class ApiViewSet(GenericViewSet[Any]):
 
 def fields_of(request: Request) -> dict[str, Any]:
     """The JSON object in the body of a request; {} for an empty body. Raises Refused where it is anything else."""
-    return json_body.fields_of(request._request)
+    return _once(request, json_body.fields_of)
+
+
+def large_object_of(request: Request) -> dict[str, Any]:
+    """The same of a request that may be as large as a bulk."""
+    return _once(request, lambda read: json_body.read_object(read, max_bytes=options().bulk_bytes))
+
+
+def _once(request: Request, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    """What is read; also where a method is called again, since a body can be read once."""
+    asked: Any = request._request
+    if "delayhub_object" not in asked.__dict__:
+        asked.delayhub_object = read(asked)
+    return dict(asked.delayhub_object)

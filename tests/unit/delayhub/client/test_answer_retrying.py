@@ -23,6 +23,7 @@ pytestmark = pytest.mark.usefixtures("over")
         (lambda: refused(429), True, True),  # refused before anything was done
         (lambda: refused(503), True, False),  # a proxy says no more
         (lambda: refused(503, code="database_away"), True, False),  # it may have gone just after the change
+        (lambda: refused(503, code="write_conflict"), True, True),
         (lambda: refused(503, code="database_locked"), True, True),  # the site gave up before the change was made
         (lambda: refused(502), True, False),
         (lambda: refused(500), False, False),
