@@ -34,6 +34,7 @@ from redis.exceptions import ResponseError
 from benchmarks.chaos_crowd import Crowd
 from benchmarks.processes import is_soon
 from benchmarks.result import Result, judged, option
+from delayhub.demo.demo import NO_BREAKER
 from delayhub.demo.receiver import read_received
 from delayhub.demo.scenario import plan
 from delayhub.demo.site import Site, SiteOptions
@@ -174,7 +175,7 @@ def run_jobs(folder: Path, options: argparse.Namespace) -> tuple[dict[str, int],
     done: Counter[str] = Counter()
     with ExitStack() as stack:
         cluster = stack.enter_context(LocalCluster(masters=3, replicas=1))
-        options_of_site = SiteOptions(data_dir=folder, settings=SHORT_LEASES, broker_url=cluster.url)
+        options_of_site = SiteOptions(data_dir=folder, settings={**NO_BREAKER, **SHORT_LEASES}, broker_url=cluster.url)
         with Site(options_of_site) as site:
             # A busy machine creates and changes less than a hundred a second.
             now = datetime.fromtimestamp(SystemClock().now_ms() / 1000 + options.jobs / 75, UTC)

@@ -27,6 +27,7 @@ from pathlib import Path
 from benchmarks.processes import kill_group, start
 from benchmarks.result import Result, judged, option
 from delayhub.client import Client, JobRequest
+from delayhub.demo.demo import NO_BREAKER
 from delayhub.demo.site import Site, SiteOptions
 from delayhub.local.redis_server import free_port
 from tests.acceptance.site import SHORT_LEASES
@@ -110,7 +111,7 @@ def create_jobs(api: Client, kind: str, *, count: int, seconds: float) -> set[st
 def main(given: argparse.Namespace) -> Result:
     with (
         tempfile.TemporaryDirectory(prefix="delayhub-chaos-") as name,
-        Site(SiteOptions(data_dir=Path(name) / "site", settings=SHORT_LEASES)) as site,
+        Site(SiteOptions(data_dir=Path(name) / "site", settings={**NO_BREAKER, **SHORT_LEASES})) as site,
         Client(site.url, api_key=site.api_key) as api,
         ExitStack() as undo,
     ):

@@ -13,6 +13,7 @@ from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 
+from delayhub.demo.demo import NO_BREAKER
 from delayhub.demo.site import Site, SiteOptions
 from tests.migrated_file import made_once, put_migrated_file
 
@@ -30,7 +31,7 @@ class PreparedSite(Site):
 
     @cached_property
     def environment(self) -> dict[str, str]:
-        return {**super().environment, **UNCHECKED}
+        return {**NO_BREAKER, **super().environment, **UNCHECKED}
 
     def prepare(self) -> None:
         own_database = "DELAYHUB_DATABASE_URL" in (self.options.settings or {})

@@ -19,7 +19,14 @@ PORT = click.IntRange(1, 65_535)
 #: The options that say how the site is set up.
 site = options(
     click.option(
-        "--data", "data_dir", type=click.Path(path_type=Path), default="var", show_default=True, help="The data folder."
+        "--data",
+        "data_dir",
+        type=click.Path(path_type=Path),
+        default="var",
+        show_default=True,
+        envvar="DELAYHUB_DATA_DIR",
+        show_envvar=True,
+        help="The data folder.",
     ),
     click.option("--port", "web_port", type=PORT, help="Of admin and API; for up 8000 where that is free."),
     click.option("--redis-port", type=PORT, help="A free one by default."),

@@ -20,7 +20,7 @@ from delayhub.demo.receiver import read_received
 from delayhub.demo.report import LATEST_MS, Report, follow, report_on
 from delayhub.demo.samples import SAMPLES, changed
 from delayhub.demo.scenario import Change, PlannedJob, plan
-from delayhub.demo.site import BODY_SLOTS, NO_BREAKER, Site, SiteOptions
+from delayhub.demo.site import BODY_SLOTS, Site, SiteOptions
 from delayhub.errors import DelayHubError
 
 BULK = 100
@@ -34,6 +34,10 @@ SHOWN_FAULTS = 20
 WAY_OUT = "change that back in the admin (make up), or give the demo a folder of its own with --data"
 
 Jobs = Mapping[str, Job]
+
+
+#: The receiver fails every callback of one sample, so that jobs die: a breaker would put that off beyond the end.
+NO_BREAKER = {"DELAYHUB_BREAKER_FAILURES": "100000"}
 
 
 class SampleChanged(DelayHubError):
@@ -59,7 +63,6 @@ def run(options: SiteOptions, *, jobs: int, seconds: float) -> int:
     """
     console = Console(highlight=False)
     console.print("starting Redis, web server, worker and receiver …")
-    # Jobs of one sample die, and a breaker would put that off beyond the end of the demo.
     with Site(replace(options, settings={**NO_BREAKER, **(options.settings or {})})) as site:
         console.print(f"admin: {site.url}/admin/, logs: {site.folder.logs}", soft_wrap=True)
         try:

@@ -35,8 +35,8 @@ PING_SECONDS = 1.0
 #: A service that ends within this time of its start would do so again.
 CRASH_SECONDS = 60.0
 PREPARATION = "preparation of the database"
-#: The receiver fails every callback of one sample, so that people see jobs die; a breaker would pause it.
-NO_BREAKER = {"DELAYHUB_BREAKER_FAILURES": "100000"}
+#: Its processes use its own Redis.
+REPLACED = ("DELAYHUB_BROKER_URL",)
 #: The receiver is on this machine, to which callbacks may not go unless a setting allows it.
 RECEIVER_NETWORK = "127.0.0.0/8"
 
@@ -96,6 +96,11 @@ class Site:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._undo.close()
+
+    @property
+    def ignored_variables(self) -> list[str]:
+        """Environment variables that its processes would read, and that it replaces by addresses of its own."""
+        return [name for name in REPLACED if os.environ.get(name) and os.environ[name] != self.environment[name]]
 
     def check(self) -> None:
         """Raises ServiceDied if a service ended by itself."""
@@ -211,7 +216,7 @@ class Site:
             "DELAYHUB_REQUEST_SLOTS": str(WEB_THREADS - 2),
             "DELAYHUB_BODY_SLOTS": str(BODY_SLOTS),
             "DELAYHUB_LONG_POLLS": str(LONG_POLLS),
-            **NO_BREAKER,
+            "DELAYHUB_SITE_URL": self.url,
             **given,
             "DJANGO_SETTINGS_MODULE": "delayhub.project.settings",
             "DELAYHUB_DATA_DIR": str(self.folder.path),

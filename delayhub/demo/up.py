@@ -31,6 +31,8 @@ def run(options: SiteOptions) -> int:
     try:
         with Site(options) as site:
             console.print(welcome(site), soft_wrap=True, markup=False)
+            for name in site.ignored_variables:
+                console.print(f"{name} is not used: this site has a Redis of its own", soft_wrap=True)
             # Into a pipe, Python would write the text only when its buffer is full.
             sys.stdout.flush()
             stay(site, console)

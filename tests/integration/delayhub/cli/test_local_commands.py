@@ -57,10 +57,14 @@ def test_a_taken_port_is_a_sentence(
     )
 
 
+@pytest.mark.parametrize("named_by", ["--data", "DELAYHUB_DATA_DIR"])
 @pytest.mark.parametrize("command", ["up", "demo"])
-def test_a_data_folder_in_use_is_a_sentence(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_data_folder_in_use_is_a_sentence(
+    command: str, named_by: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELAYHUB_DATA_DIR", str(tmp_path if named_by == "DELAYHUB_DATA_DIR" else tmp_path / "other"))
     with DataFolder(tmp_path):
-        code = main([command, "--data", str(tmp_path)])
+        code = main([command, *(["--data", str(tmp_path)] if named_by == "--data" else [])])
 
     assert code == 1
     error = capsys.readouterr().err

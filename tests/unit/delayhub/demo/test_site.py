@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import stat
 from pathlib import Path
 
 import pytest
 
+from delayhub.cli.local_commands import up_command
 from delayhub.demo.receiver import SECRET_VARIABLE
 from delayhub.demo.site import Site, SiteOptions, require_free
 from delayhub.errors import PortTaken, ServiceDied
 from delayhub.local.redis_server import free_port
+from tests.repository import ROOT, text_of
 
 
 def site_in(folder: Path, **settings: str) -> Site:
@@ -101,12 +104,45 @@ def test_what_the_operator_set_stands_over_what_is_usual(tmp_path: Path, monkeyp
 
     found = site_in(tmp_path).environment
 
-    assert "DELAYHUB_BREAKER_FAILURES" in usual
+    assert "DELAYHUB_BREAKER_FAILURES" not in usual  # the usual breaker
     its_own = {"DELAYHUB_DATA_DIR", "DELAYHUB_BROKER_URL", SECRET_VARIABLE}
     added_to = {"DELAYHUB_ALLOWED_NETWORKS", "DELAYHUB_ALLOWED_HOSTS"}
     assert {name for name in usual if found[name] != "7"} == its_own | added_to
     assert found["DELAYHUB_ALLOWED_NETWORKS"] == "127.0.0.0/8,7"
     assert found["DELAYHUB_ALLOWED_HOSTS"] == "7,127.0.0.1"
+
+
+def variables_of_the_settings() -> set[str]:
+    """Each variable that the settings of the ready-made project read."""
+    found = re.findall(r"""\benv\.\w+\(\s*"([A-Z_]+)\"""", text_of(ROOT / "delayhub/project/settings.py"))
+    assert len(found) > 40
+    return {f"DELAYHUB_{name}" for name in found}
+
+
+def test_each_variable_that_settings_read_reaches_the_processes_or_is_said_to_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in variables_of_the_settings():
+        monkeypatch.setenv(name, "7")
+    site = site_in(tmp_path)
+
+    others = {name for name in variables_of_the_settings() if site.environment[name] != "7"}
+
+    assert others == {
+        "DELAYHUB_ALLOWED_HOSTS",  # added to
+        "DELAYHUB_ALLOWED_NETWORKS",  # added to
+        "DELAYHUB_BROKER_URL",  # said
+        "DELAYHUB_DATA_DIR",  # the command's --data, which takes it from there
+    }
+    assert site.ignored_variables == ["DELAYHUB_BROKER_URL"]
+    [data] = [option for option in up_command.params if option.name == "data_dir"]
+    assert data.envvar == "DELAYHUB_DATA_DIR"
+
+
+def test_links_in_messages_lead_to_the_site(tmp_path: Path) -> None:
+    site = site_in(tmp_path)
+
+    assert site.environment["DELAYHUB_SITE_URL"] == site.url
 
 
 def test_redis_keeps_its_data_and_services_end_in_the_opposite_order_of_their_start(tmp_path: Path) -> None:
