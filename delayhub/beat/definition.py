@@ -17,7 +17,7 @@ from delayhub.beat.left_out import Never, Unfit
 from delayhub.beat.schedule_times import interval_ms, missed_ms, next_ms
 from delayhub.clock import LAST_MS, runnable_ms
 from delayhub.cron_steps import idle_step
-from delayhub.engine.occurrences import PeriodicEntry
+from delayhub.engine.occurrences import LEFT_OUT, PeriodicEntry
 from delayhub.errors import OptionError
 
 #: An occurrence that is later than this was missed; others are only late, and each is published.
@@ -260,7 +260,7 @@ def schedule_words(schedule: Any) -> str:
         case "solar":
             return f"{rest[0]} at {rest[1]}, {rest[2]}"
         case "left out":
-            return f"left out: {rest[0]}"
+            return f"{LEFT_OUT}{rest[0]}"
     return str(kind)
 
 

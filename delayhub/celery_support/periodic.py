@@ -9,7 +9,7 @@ import redis
 
 from delayhub.clock import moment
 from delayhub.engine.keys import LaneKeys
-from delayhub.engine.occurrences import EntryLanes, OccurrenceBook, PeriodicEntry, parse_entry
+from delayhub.engine.occurrences import LEFT_OUT, EntryLanes, OccurrenceBook, PeriodicEntry, parse_entry
 
 
 class Periodic(NamedTuple):
@@ -34,6 +34,11 @@ class Periodic(NamedTuple):
     next: datetime | None
     published: int
     seen: datetime | None
+
+    @property
+    def why_left_out(self) -> str:
+        """Why beats do not publish it; '' if they do."""
+        return self.schedule.removeprefix(LEFT_OUT) if self.schedule.startswith(LEFT_OUT) else ""
 
 
 def periodic_entries(client: redis.Redis, *, key_prefix: str = "", queue: str | None = None) -> list[Periodic]:

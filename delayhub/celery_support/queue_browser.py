@@ -12,6 +12,7 @@ from redis.exceptions import NoPermissionError
 
 from delayhub.celery_support.backlog import Backlog, backlogs
 from delayhub.celery_support.held_keys import HeldKey, held_keys
+from delayhub.celery_support.periodic import Periodic, periodic_entries
 from delayhub.celery_support.queued_task import QueuedTask, messages_of
 from delayhub.celery_support.task_limits import TaskLimit, task_limits
 from delayhub.clock import Clock, SystemClock, moment
@@ -31,6 +32,8 @@ from delayhub.transport.options import TransportOptions
 MOST_KEYS = 20_000
 #: Messages that one call reads to search them: payloads may be large, and Redis serves no other client meanwhile.
 SEARCHED_PAGE = 100
+#: A periodic entry that no beat has tended for so long may be gone: its beats read another schedule, or do not run.
+STALE_MS = 120_000
 
 
 class QueueSummary(NamedTuple):
@@ -115,6 +118,12 @@ class QueueBrowser:
             return KombuBroker(self._channel).count(names).total
         except NoPermissionError:
             return None
+
+    def left_out(self) -> list[Periodic]:
+        """Return the periodic entries that beats leave out at this time, by name. Two round trips."""
+        since = moment(SystemClock().now_ms() - STALE_MS)
+        found = periodic_entries(self.client, key_prefix=self._channel.options.key_prefix)
+        return [entry for entry in found if entry.why_left_out and entry.seen is not None and entry.seen >= since]
 
     def summaries(self, names: Sequence[str]) -> list[QueueSummary]:
         """Each queue at a glance; a few round trips, and some more for each timer lane."""

@@ -16,6 +16,8 @@ from delayhub.engine.unique import Offered, UniqueKey, parse_offered
 CLAIM_MS = 1_000
 #: How often it is noted that a beat tends an entry.
 SEEN_MS = 5_000
+#: How the words of an entry begin that cannot be published; the reason follows.
+LEFT_OUT = "left out: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

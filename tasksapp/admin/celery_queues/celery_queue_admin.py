@@ -28,6 +28,8 @@ from tasksapp.queues.heartbeats import WorkerBeat
 QUEUES_PAGE, MESSAGES_PAGE = 50, 50
 #: Flow keys of a queue's page, those with most tasks held back.
 KEYS_SHOWN = 20
+#: Periodic tasks that beat leaves out.
+LEFT_OUT_SHOWN = 10
 #: No page begins further back: the engine walks there, and no person pages so far.
 FARTHEST_MESSAGE = 1_000_000
 
@@ -89,6 +91,7 @@ class CeleryQueueAdmin(UniqueKeyPages):
             "workers": number(len(workers or ())),
             "system_url": self.system_url(request),
             "left_by_kombu": number(left) if left else "",
+            "left_out": broker.browser.left_out()[:LEFT_OUT_SHOWN],
             "pages": _pages(request, begin=begin, size=QUEUES_PAGE, shown=len(found), total=len(chosen)),
             "broker_address": broker.address if request.user.has_perm(VIEW_SYSTEM) else "",
         }

@@ -13,6 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from delayhub.beat import Scheduler
 from delayhub.engine import DelayQueue, Entry, TimerLane
 from tasksapp.admin.audit.words import deed_label
 from tasksapp.models import AuditEntry
@@ -44,6 +45,18 @@ def test_every_queue_is_listed_with_what_it_has(app: Celery, admin_client: Clien
     assert "reports 1 0 0 0 - in 16" in page
     assert "delayhub.timers timers of jobs no worker seen 0 1 0 0" in page
     assert "celery 0 0 0 0" in page
+
+
+def test_a_periodic_task_that_beat_leaves_out_is_named_with_the_reason(app: Celery, admin_client: Client) -> None:
+    said = "Beat leaves out the periodic task closing/now: an interval must be at least 0.001 s, got 0 s"
+    app.main = "closing"
+    app.conf.beat_schedule = {"now": {"task": "shop.close", "schedule": 0}}
+    beat = Scheduler(app)
+    assert said not in words_of(html_of(admin_client, OVERVIEW))
+    beat.tick()
+    beat.close()
+
+    assert said in words_of(html_of(admin_client, OVERVIEW))
 
 
 def test_a_queue_that_a_worker_takes_says_so(
