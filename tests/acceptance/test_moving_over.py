@@ -11,7 +11,6 @@ import redis
 from celery import Celery
 
 from delayhub.celery_support.kombu_workers import kombu_workers
-from delayhub.celery_support.moving_over import REVOKES_UNKNOWN
 from delayhub.errors import OldWorkersAlive
 from delayhub.local.redis_server import RedisServer
 from tests.acceptance import ledger
@@ -109,17 +108,6 @@ def test_what_was_revoked_before_the_move_never_runs(
         wait_until(lambda: last in ledger.task_ids(proj, "end"), otherwise=lambda: f"the task that remains: {new.log}")
     assert ledger.task_ids(proj) == [last]
     assert {proj.app.AsyncResult(task_id).state for task_id in near + far} == {"REVOKED"}
-
-
-def test_a_move_without_old_workers_says_that_it_does_not_know_what_was_revoked(
-    proj: Any, old_producer: Celery, caplog: pytest.LogCaptureFixture
-) -> None:
-    publish(old_producer, 2)
-
-    for _ in range(2):  # the second moves nothing
-        proj.app.control.import_redis(ready_only=True)
-
-    assert caplog.messages == [REVOKES_UNKNOWN]
 
 
 @pytest.mark.slow
