@@ -23,3 +23,7 @@ needs_threads_that_stop = pytest.mark.skipif(
 needs_retry_on_worker_lost = pytest.mark.skipif(
     CELERY < (5, 7), reason="cannot run here: Celery 5.7 brought task_retry_on_worker_lost"
 )
+needs_newest = pytest.mark.skipif(
+    CELERY < (5, 7) or KOMBU < (5, 7),
+    reason="cannot run here: docs/celery/options.md lists the options of Celery 5.7 and kombu 5.7",
+)

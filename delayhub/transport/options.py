@@ -34,9 +34,17 @@ KOMBU_OPTIONS = frozenset(
     {
         *kombu_redis.SentinelChannel.from_transport_options,
         *("max_retries", "interval_start", "interval_step", "interval_max", "connect_retries_timeout"),
-        *("callback", "errback", "polling_interval"),
+        *("callback", "errback", "polling_interval", "reauth_check_interval"),
     }
 )
+#: Options of kombu's that only one value can have here, and why.
+REFUSED: Mapping[str, tuple[Any, str]] = {
+    "queue_order_strategy": (
+        "round_robin",
+        "queues take turns. Give a queue that must not wait workers of its own, or give its tasks priorities",
+    ),
+    "ack_emulation": (True, "a message belongs to its worker until it is acknowledged. For less, use acks_late=False"),
+}
 
 #: What options of these types are called; a truth value is no number here, and the other way round.
 KINDS: dict[str, tuple[set[type], str]] = {
@@ -110,7 +118,8 @@ class TransportOptions:
         A name that neither kombu nor we read is logged, since other programs may read it.
 
         Raises:
-            OptionError: a value cannot work, or a name is only nearly one of those that are read.
+            OptionError: a value cannot work, an option of kombu's asks for what this broker does not do, or a name is
+                only nearly one of those that are read.
         """
         for name in sorted(options.keys() - KNOWN_OPTIONS - _logged, key=str):
             meant = get_close_matches(str(name), sorted(KNOWN_OPTIONS), n=1, cutoff=0.8)
@@ -118,6 +127,11 @@ class TransportOptions:
                 raise OptionError(f"broker_transport_options has no {name!r}: did you mean {meant[0]!r}?")
             _logged.add(name)
             logger.warning("broker_transport_options has %r, which neither kombu nor DelayHub reads", name)
+        for name, (only, why) in REFUSED.items():
+            if options.get(name, only) != only:
+                raise OptionError(
+                    f"{name} of broker_transport_options must be {only!r}, got {options[name]!r}: on this broker {why}"
+                )
         known = {name: options[name] for name in OWN_OPTIONS if name in options}
         return cls(**known, key_prefix=options.get("global_keyprefix", ""))
 

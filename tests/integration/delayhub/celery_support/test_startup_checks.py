@@ -95,16 +95,27 @@ def test_the_refusal_can_be_overruled(evicting: None, app: Celery, caplog: pytes
     assert "maxmemory-policy is allkeys-lru" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"lease_second": 5}, "broker_transport_options has no 'lease_second'"),
+        (
+            {"queue_order_strategy": "priority"},
+            "queue_order_strategy of broker_transport_options must be 'round_robin'",
+        ),
+        ({"ack_emulation": False}, "ack_emulation of broker_transport_options must be True"),
+    ],
+)
 def test_an_option_that_cannot_work_ends_the_worker_before_it_connects(
-    app: Celery, caplog: pytest.LogCaptureFixture
+    app: Celery, caplog: pytest.LogCaptureFixture, options: dict[str, Any], words: str
 ) -> None:
     logging.getLogger(LOGGER).propagate = True
-    app.conf.update(broker_url="delayhub://127.0.0.1:1/0", broker_transport_options={"lease_second": 5})
+    app.conf.update(broker_url="delayhub://127.0.0.1:1/0", broker_transport_options=options)
 
     with pytest.raises(WorkerShutdown):
         StartupChecks(SimpleNamespace(app=app))
 
-    assert "This worker does not start: broker_transport_options has no 'lease_second'" in caplog.text
+    assert f"This worker does not start: {words}" in caplog.text
 
 
 def test_messages_that_hide_their_eta_are_refused(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kombu import Connection, Consumer, Producer, Queue
+from kombu import Connection, Consumer, Exchange, Producer, Queue
 
 from delayhub.engine import Counts, DelayQueue
 from delayhub.transport import register
+from tests.celery_versions import needs_newest
 from tests.consuming import drain, keep_payloads
 from tests.integration.delayhub.transport.sentinels import NAME, Sentinels
 from tests.waiting import wait_until
@@ -37,3 +39,30 @@ def test_what_replicas_have_is_delivered_by_the_next_master(tmp_path: Path) -> N
             wait_until(lambda: DelayQueue(client, "q").count() == Counts(0, 0, 0, 0))
 
     assert got == list(range(20))
+
+
+@pytest.mark.slow
+@needs_newest
+def test_options_of_sentinels_mean_what_they_mean_to_kombu(tmp_path: Path) -> None:
+    given = {"master_name": NAME, "min_other_sentinels": 1, "sentinel_kwargs": {"client_name": "shop"}}
+
+    def look(url: str, **options: Any) -> tuple[Any, ...]:
+        with Connection(url, transport_options={**given, **options}) as connection, sentinels.client() as client:
+            channel = connection.default_channel
+            manager = channel.pool.sentinel_manager
+            with client.pubsub() as heard:  # type: ignore[no-untyped-call]  # of redis-py
+                heard.psubscribe("*")
+                Exchange("news", type="fanout")(channel).declare()
+                Producer(channel).publish("story", exchange="news")
+                client.publish("end", "")
+                channels = (one["channel"] for one in iter(lambda: heard.get_message(timeout=5), None))
+                topics = sorted(topic for topic in takewhile(lambda one: one != b"end", channels) if b"news" in topic)
+            names = {one.connection_pool.connection_kwargs.get("client_name") for one in manager.sentinels}
+            return manager.min_other_sentinels, names, topics
+
+    with Sentinels(tmp_path) as sentinels:
+        kombus = sentinels.url.replace("delayhub-sentinel://", "sentinel://")
+        for options in ({}, {"sentinel_fanout_compat": True}):
+            assert look(sentinels.url, **options) == look(kombus, **options)
+        assert look(sentinels.url)[:2] == (1, {"shop"})
+        assert look(sentinels.url, sentinel_fanout_compat=True) != look(sentinels.url)

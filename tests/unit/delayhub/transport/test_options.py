@@ -9,7 +9,7 @@ import pytest
 
 from delayhub.engine import EngineOptions
 from delayhub.errors import OptionError
-from delayhub.transport.options import KNOWN_OPTIONS, OWN_OPTIONS, REPORT_ATTEMPTS, TransportOptions
+from delayhub.transport.options import KNOWN_OPTIONS, OWN_OPTIONS, REFUSED, REPORT_ATTEMPTS, TransportOptions
 
 
 def test_our_options_are_taken_from_among_kombus() -> None:
@@ -37,6 +37,18 @@ def test_every_option_of_ours_can_be_given() -> None:
 
     assert set(given) == set(OWN_OPTIONS)
     assert {name: getattr(found, name) for name in OWN_OPTIONS} == given
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("queue_order_strategy", "priority"), ("queue_order_strategy", "sorted"), ("ack_emulation", False)],
+)
+def test_an_option_of_kombus_that_asks_for_what_there_is_not_is_refused_with_the_reason(name: str, value: Any) -> None:
+    words = f"^{name} of broker_transport_options must be .*, got {value!r}: on this broker .*[.]"
+    with pytest.raises(OptionError, match=words):
+        TransportOptions.of({name: value})
+
+    assert TransportOptions.of({name: REFUSED[name][0]}) == TransportOptions()
 
 
 @pytest.mark.parametrize(
@@ -97,7 +109,7 @@ def test_a_name_that_no_one_reads_is_logged_once(caplog: pytest.LogCaptureFixtur
 
 @pytest.mark.parametrize("name", sorted(KNOWN_OPTIONS - {*OWN_OPTIONS, "global_keyprefix"}))
 def test_kombus_own_options_are_let_through(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    assert TransportOptions.of({name: "any"}) == TransportOptions()
+    assert TransportOptions.of({name: REFUSED.get(name, ["any"])[0]}) == TransportOptions()
     assert [record for record in caplog.records if record.name.startswith("delayhub.transport.options")] == []
 
 
