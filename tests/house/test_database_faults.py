@@ -8,8 +8,6 @@ import pytest
 
 from tests.repository import ROOT, tree_of
 
-pytestmark = pytest.mark.check
-
 #: Files that look for one error of their own, or only read, and why that is enough.
 EXPECTED = {
     "sql/driver/deadline.py": "a statement that took too long",
@@ -20,6 +18,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.check
 def test_no_handler_takes_the_class_of_an_error_for_a_database_that_is_away() -> None:
     found = {
         path.relative_to(ROOT / "tasksapp").as_posix()

@@ -29,7 +29,9 @@ class ClosingErrorWrapper(DatabaseErrorWrapper):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and isinstance(error, self.wrapper.Database.Error):
+        if error is None:
+            return
+        if isinstance(error, self.wrapper.Database.Error):
             raw = self.wrapper.connection
             if raw is not None and (raw.closed or ends_connection(error)):
                 self._close(raw, error)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from urllib.request import Request, urlopen
 
 import psycopg
 import pytest
-from django.db import DataError, InterfaceError, InternalError, OperationalError, ProgrammingError, connection
+from django.db import OperationalError, ProgrammingError, connection
 
 from tasksapp.models.database_faults import is_away
 from tests.waiting import wait_until
@@ -146,57 +145,6 @@ def test_probes_are_answered_while_creates_wait_for_a_lock_and_each_is_made_once
     assert again == [201] * len(bodies)
     for body in bodies:
         assert len(site.ask("GET", f"/jobs?biz_id={body['biz_id']}")[1]["results"]) == 1
-
-
-def raised_by(kind: type[Exception], cause: Exception, text: str = "") -> Exception:
-    """The error as Django raises it."""
-    error = kind(text or str(cause))
-    error.__cause__ = cause
-    return error
-
-
-class Coded(sqlite3.OperationalError):
-    """SQLite's error, with its code."""
-
-    def __init__(self, code: int) -> None:
-        self.sqlite_errorcode = code
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        raised_by(OperationalError, psycopg.OperationalError("connection failed")),
-        raised_by(OperationalError, psycopg.errors.AdminShutdown("terminating connection")),
-        raised_by(OperationalError, psycopg.errors.TooManyConnections("too many clients")),
-        raised_by(OperationalError, psycopg.errors.DeadlockDetected("deadlock")),
-        raised_by(OperationalError, psycopg.errors.QueryCanceled("statement timeout")),
-        raised_by(InternalError, psycopg.errors.ReadOnlySqlTransaction("a standby")),
-        raised_by(InterfaceError, psycopg.InterfaceError("connection already closed")),
-        raised_by(OperationalError, Coded(sqlite3.SQLITE_BUSY)),
-        raised_by(OperationalError, Coded(sqlite3.SQLITE_CANTOPEN)),
-        raised_by(OperationalError, Coded(sqlite3.SQLITE_IOERR_WRITE)),
-        raised_by(OperationalError, Coded(sqlite3.SQLITE_FULL)),
-    ],
-)
-def test_what_passes_is_the_database_away(error: Exception) -> None:
-    assert is_away(error)
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        raised_by(ProgrammingError, psycopg.errors.UndefinedTable("no such table")),
-        raised_by(DataError, psycopg.DataError("NUL")),
-        raised_by(OperationalError, psycopg.errors.StatementTooComplex("too complex")),
-        raised_by(InternalError, psycopg.errors.InFailedSqlTransaction("aborted")),
-        raised_by(InterfaceError, psycopg.InterfaceError("the cursor is closed")),
-        raised_by(OperationalError, Coded(sqlite3.SQLITE_ERROR)),
-        raised_by(OperationalError, sqlite3.OperationalError("near: syntax error")),
-        OSError("another"),
-    ],
-)
-def test_what_would_fail_again_is_an_error_of_ours(error: Exception) -> None:
-    assert not is_away(error)
 
 
 @pytest.mark.django_db
