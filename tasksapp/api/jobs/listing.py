@@ -98,6 +98,8 @@ class JobPageSerializer(serializers.Serializer[Any]):
     )
 
 
+#: Most bytes of the bodies on a page: it has fewer jobs than ``limit`` where these are large.
+PAGE_BYTES = 2_000_000
 #: For OpenAPI.
 DEAD_PARAMETERS = [_Described]
 LIST_PARAMETERS = [DescribedAll]
@@ -116,7 +118,7 @@ def list_jobs(request: Request, *, dead: bool = False) -> Response:
 
 def _page(found: JobList, query: JobQuery, request: Request) -> Response:
     try:
-        page = found.page(after=query.after, limit=query.limit)
+        page = found.page(after=query.after, limit=query.limit, most_bytes=PAGE_BYTES)
     except TookTooLong:
         raise took_too_long() from None
     following = None
