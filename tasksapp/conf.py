@@ -105,6 +105,7 @@ class Options:
         alert_calm_seconds: for how long nothing may die before deaths are over, and what comes back sooner is the same.
         alert_reminder_hours: how often an alert that stays is sent again.
         long_polls: requests with ``wait`` that may wait at once in one process, fewer than its web server has threads.
+        exports: exports of jobs that one process sends at once; one tenant, or one user of the admin, has half of them.
         web_lock_seconds: how long a request waits for a lock of the database before it gets 503; 0: without end.
         rest_changes: which changes of jobs REST takes: ``any``, or only ``conditional`` ones, which name what they saw.
         metrics_tokens: tokens of 16 characters or more, any of which lets a scraper read the metrics.
@@ -158,6 +159,7 @@ class Options:
     alert_calm_seconds: Annotated[float, Limits(10, 86_400)] = 600.0
     alert_reminder_hours: Annotated[float, Limits(0.1, 720)] = 6.0
     long_polls: Annotated[int, Limits(0, 10_000)] = 1
+    exports: Annotated[int, Limits(1, 1_000)] = 2
     web_lock_seconds: Annotated[float, Secrecy.OPEN, Limits(0, 60)] = 3.0
     rest_changes: Annotated[Literal["any", "conditional"], Secrecy.OPEN] = "any"
     metrics_tokens: Annotated[tuple[str, ...], Secrecy.SECRET] = ()

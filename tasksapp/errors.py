@@ -35,6 +35,7 @@
         ├── TaskRefused       the project does not let jobs of the biz type lead to that task, or to that queue
         ├── InvalidBizType    a biz type has values that none can have
         ├── CodeTaken         there is a biz type of that code
+        ├── TooManyExports    as many exports are being sent as may be at once
         ├── InvalidExport     a file cannot be taken in as the export of a tenant
         ├── TenantChanged     something of a tenant changed while it was moved
         └── MoveFailed        a tenant could not be moved to another site
@@ -370,6 +371,15 @@ class CodeTaken(JobError):
     def __init__(self, code: str) -> None:
         super().__init__(f"there is a biz type {code!r} already")
         self.code = code
+
+
+class TooManyExports(JobError):
+    """As many exports are being sent as may be at once; try again later."""
+
+    def __init__(self, most: int, *, whose: str) -> None:
+        exports = "1 export" if most == 1 else f"{most} exports"
+        super().__init__(f"{exports} {whose} at once, no more. Try again when one has ended.")
+        self.most = most
 
 
 class InvalidExport(JobError, ValueError):

@@ -29,7 +29,8 @@ from delayhub.local.service import LOG_TAIL_LINES, Service
 ADMIN_NAME = "admin"
 #: Long, as in a service's start: on a machine at load 35 a new database takes more than two minutes.
 PREPARE_SECONDS = 600
-#: Threads of the web server, how many of them may wait for a body, and how many for a job: four are left to all others.
+#: Threads of the web server, how many of them may wait for a body, and how many for a job: four are left to all others,
+#: two of them to exports.
 WEB_THREADS, BODY_SLOTS, LONG_POLLS = 24, 12, 8
 PING_SECONDS = 1.0
 #: A service that ends within this time of its start would do so again.

@@ -49,6 +49,8 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 BODY_SLOTS = env.number("BODY_SLOTS", 0)
 # Requests that may be under way at once beside probes; a few fewer than the web server has threads. 0: no bound.
 REQUEST_SLOTS = env.number("REQUEST_SLOTS", 0)
+# After so long without reading anything a client is cut off, on Linux. 0: never.
+SEND_SECONDS = env.number("SEND_SECONDS", 60)
 
 # ---------------------------------------------------------------- Django
 
@@ -247,6 +249,7 @@ DELAYHUB: dict[str, Any] = {
     "ALLOWED_QUEUES": env.names("ALLOWED_QUEUES"),
     "ENCRYPTION_KEYS": env.names("ENCRYPTION_KEYS"),
     "LONG_POLLS": env.number("LONG_POLLS", 1, minimum=0),
+    "EXPORTS": env.number("EXPORTS", 2, minimum=1),
     # SQLite lets one transaction write at a time: what is busy there is rarely stuck.
     "WEB_LOCK_SECONDS": env.number("WEB_LOCK_SECONDS", 10 if IS_SQLITE else 3, minimum=0),
     "KEPT_EXCHANGES": env.choice("KEPT_EXCHANGES", "troubled", among=frozenset({"all", "troubled"})),

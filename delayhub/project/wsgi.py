@@ -13,6 +13,7 @@ from django.utils.module_loading import import_string
 from delayhub.project.garbage import collect_as_usual
 from delayhub.project.refusals import WholeBody, WSGIApplication, known_charsets
 from delayhub.project.slots import BodySlots, RequestSlots
+from delayhub.project.stalled_readers import cut_off_stalled_readers
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "delayhub.project.settings")
 
@@ -33,3 +34,4 @@ collect_as_usual()
 import_string("tasksapp.health.lock_waits.bound_lock_waits")()
 # Web processes watch for faults, since they live when all workers are dead.
 import_string("tasksapp.alerts.thread.watch")()
+cut_off_stalled_readers(settings.SEND_SECONDS)

@@ -22,6 +22,7 @@ from tasksapp.access import audit
 from tasksapp.access.actors import Actor
 from tasksapp.access.audit import Deed
 from tasksapp.jobs.exact_bytes import shown_bytes
+from tasksapp.jobs.export_slots import export_slots
 from tasksapp.jobs.listing import JobList, Page, Position
 from tasksapp.jobs.masking import as_shown
 from tasksapp.jobs.own_request_rule import shown_request
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 #: Jobs that are read at once: so many, and fewer where their bodies are larger than that together.
 MOST_JOBS, PAGE_BYTES = 500, 2_000_000
+#: How much is given to the web server at once. granian keeps five such parts of each answer that is not being read.
+PART_BYTES = 65_536
 #: How long the database may look for a page. What no index leads to in that time is refused, as a list is.
 SECONDS = 20.0
 #: The columns that are exported as they are stored, beside the id, the biz type and the body.
@@ -160,14 +163,60 @@ class Export:
             logger.warning(told, self._entry.actor, self._rows, error, extra={"action": "export"})
 
 
-def streamed(request: HttpRequest, export: Export, *, kind: str) -> StreamingHttpResponse:
-    """The answer that sends the export as a file, as it is read."""
+def sent(request: HttpRequest, begin: Callable[[], Export], *, kind: str, holder: str) -> StreamingHttpResponse:
+    """Return the answer that sends an export as a file, as it is read; it has one of the process's few slots.
+
+    Raises TooManyExports, and what ``begin`` raises.
+
+    Args:
+        request: who asks for it.
+        begin: makes the export, once there is a slot.
+        kind: one of ``FORMATS``.
+        holder: the caller whose share of the slots it takes.
+    """
+    leave = export_slots.take(holder)
+    try:
+        return streamed(request, begin(), kind=kind, closed=leave)
+    except BaseException:
+        leave()
+        raise
+
+
+def streamed(
+    request: HttpRequest, export: Export, *, kind: str, closed: Callable[[], object] = lambda: None
+) -> StreamingHttpResponse:
+    """Return the answer that sends the export as a file, as it is read; ``closed`` is called when that is over."""
     # Django would read all of a plain iterator before it answers under ASGI.
-    parts: Any = Awaited(export) if isinstance(request, ASGIRequest) else export
-    answer = StreamingHttpResponse(parts, content_type=FORMATS[kind][0])
+    parts = Sent(export, closed)
+    content: Any = Awaited(parts) if isinstance(request, ASGIRequest) else parts
+    answer = StreamingHttpResponse(content, content_type=FORMATS[kind][0])
     answer.headers["Content-Disposition"] = f'attachment; filename="jobs.{kind}"'
     answer.headers["X-Accel-Buffering"] = "no"
     return answer
+
+
+class Sent:
+    """An export as an answer sends it, in small parts: servers keep several that the client has not read yet."""
+
+    def __init__(self, export: Export, closed: Callable[[], object]) -> None:
+        self._export, self._closed = export, closed
+        self._parts = self._cut()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._parts
+
+    def close(self) -> None:
+        """End it where it is."""
+        try:
+            self._parts.close()
+            self._export.close()
+        finally:
+            self._closed()
+
+    def _cut(self) -> Generator[bytes]:
+        for page in self._export:
+            for begin in range(0, len(page), PART_BYTES):
+                yield page[begin : begin + PART_BYTES]
 
 
 class Awaited:
@@ -176,13 +225,12 @@ class Awaited:
     Not in a generator's ``finally``: where an answer stops, that runs later or never, and not in the request's thread.
     """
 
-    def __init__(self, export: Export) -> None:
-        self._export = export
-        self.close = export.close
+    def __init__(self, sent: Sent) -> None:
+        self._parts, self.close = iter(sent), sent.close
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         # In the thread of the request's other code, which has the connection.
-        following = sync_to_async(lambda: next(self._export, None), thread_sensitive=True)
+        following = sync_to_async(lambda: next(self._parts, None), thread_sensitive=True)
         while (part := await following()) is not None:
             yield part
 

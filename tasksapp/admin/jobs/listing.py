@@ -18,7 +18,8 @@ from tasksapp.admin.jobs.columns import COLUMNS, Showing, rows_of
 from tasksapp.admin.jobs.search import BadSearch, JobSearch, page_name
 from tasksapp.admin.jobs.tabs import ENDED, SPANS, TABS
 from tasksapp.biz_types.holds import holds
-from tasksapp.jobs.export import FORMATS, Export, streamed
+from tasksapp.errors import TooManyExports
+from tasksapp.jobs.export import FORMATS, Export, sent
 from tasksapp.jobs.listing import BodyLook, JobList, Page, TookTooLong
 from tasksapp.jobs.verb_words import FOR_GOOD, VERB_WORDS
 from tasksapp.jobs.verbs import Verb
@@ -252,8 +253,14 @@ def exported(request: HttpRequest) -> StreamingHttpResponse:
     if search.body:
         raise BadSearch(_("What a search in bodies finds cannot be exported."))
     asked = {name: values if len(values) > 1 else values[0] for name, values in request.GET.lists() if any(values)}
+    actor = actor_of(request)
+
+    def begin() -> Export:
+        return Export(search.job_list(biz_types, now=timezone.now()), kind, by=actor, asked=asked)
+
     try:
-        export = Export(search.job_list(biz_types, now=timezone.now()), kind, by=actor_of(request), asked=asked)
+        return sent(request, begin, kind=kind, holder=actor.name)
+    except TooManyExports:
+        raise BadSearch(_("Too many exports are being sent. Try again when one has ended.")) from None
     except TookTooLong:
         raise BadSearch(_("This took too long. Choose a biz type, a tab or a range of time.")) from None
-    return streamed(request, export, kind=kind)

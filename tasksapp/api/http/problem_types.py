@@ -262,6 +262,12 @@ _TYPES = (
         "Ask without wait=, or again after the time in Retry-After.",
     ),
     ProblemType(
+        "too_many_exports", 429, "Too many exports at once",
+        "Each export keeps a thread of the web server until its last byte is read. A process sends few at once"
+        " (the option EXPORTS), and one tenant has at most half of them.",
+        "Read the exports that you have open to their end, or close them; try again after the time in Retry-After.",
+    ),
+    ProblemType(
         "moving", 503, "The tenant is being moved",
         "All that the tenant has is being moved to another site. Nothing was done.",
         "Send the request again after the time in Retry-After; the site where it is then answers it.",

@@ -12,15 +12,19 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from tasksapp.access.callers import Caller
 from tasksapp.api.http.authentication import actor_of
-from tasksapp.api.http.problems import refused
+from tasksapp.api.http.problems import Refused, refused
 from tasksapp.api.jobs.listing import DescribedAll, took_too_long
 from tasksapp.api.jobs.query import JobQuery
 from tasksapp.biz_types.visible import visible_biz_types
-from tasksapp.jobs.export import FORMATS, Export, streamed
+from tasksapp.errors import TooManyExports
+from tasksapp.jobs.export import FORMATS, Export, sent
 from tasksapp.jobs.listing import TookTooLong
 from tasksapp.models import Job
 
+#: When a caller that was refused is to try again, in seconds.
+RETRY_SECONDS = 5
 #: What a list takes and an export does not.
 _OF_PAGES = ("body", "limit", "cursor")
 
@@ -50,7 +54,8 @@ EXPORT_ANSWERS: dict[Any, Any] = {
 def export_jobs(request: Request) -> StreamingHttpResponse:
     """The answer with all jobs that the request asks for.
 
-    Raises Refused (400) where a parameter cannot be, or where no index leads to the first of them in time.
+    Raises Refused: 400 where a parameter cannot be, or where no index leads to the first of them in time; 429 where as
+    many exports are being sent as may be at once.
     """
     params = request.query_params
     kind = params.get("format", "ndjson")
@@ -62,9 +67,20 @@ def export_jobs(request: Request) -> StreamingHttpResponse:
     query, using = JobQuery.parse(params, dead=False), router.db_for_read(Job)
     listed = query.list_of(visible_biz_types(request.user, using=using).select_related("tenant"), using=using)
     asked = {name: values if len(values) > 1 else values[0] for name, values in params.lists() if name != "format"}
-    try:
+
+    def begin() -> Export:
         # Callers know no tenants: in all answers a biz type has its code.
-        export = Export(listed, kind, by=actor_of(request), asked=asked, named=attrgetter("code"))
+        return Export(listed, kind, by=actor_of(request), asked=asked, named=attrgetter("code"))
+
+    try:
+        return sent(request._request, begin, kind=kind, holder=_holder(request))
+    except TooManyExports as error:
+        raise Refused.of("too_many_exports", str(error), again_seconds=RETRY_SECONDS) from None
     except TookTooLong:
         raise took_too_long() from None
-    return streamed(request._request, export, kind=kind)
+
+
+def _holder(request: Request) -> str:
+    """Return whose share of the exports this one counts to: a tenant's keys have one together."""
+    caller: Any = request.user
+    return f"tenant {caller.tenant_id}" if isinstance(caller, Caller) else actor_of(request).name

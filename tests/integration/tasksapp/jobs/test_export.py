@@ -267,7 +267,9 @@ def asgi_request() -> ASGIRequest:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_under_asgi_it_is_sent_part_by_part_too(kinds: list[BizType]) -> None:
+def test_under_asgi_it_is_sent_part_by_part_too(kinds: list[BizType], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PART_BYTES", 10**9)  # a page is one part
+
     async def take() -> AuditEntry:
         parts = aiter(answer)
         assert len([await anext(parts), await anext(parts)]) == 2

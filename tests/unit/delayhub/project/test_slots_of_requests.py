@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from delayhub.project import slots
-from delayhub.project.slots import RequestSlots
+from delayhub.project.slots import AwaitedRequestSlots, RequestSlots
 
 
 class Held:
@@ -75,3 +76,48 @@ def test_a_request_that_fails_leaves_its_slot() -> None:
             ask(application, "/fails")
 
     assert ask(application, "/jobs")[0] == "200"
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_an_answer_that_is_sent_part_by_part_has_its_slot_until_it_is_closed() -> None:
+    def streaming(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        del environ
+        start_response("200 OK", [])
+        return iter([b"one", b"two"])
+
+    application: Any = RequestSlots(streaming, slots=1)
+    parts = application({"PATH_INFO": "/export"}, lambda *_: None)
+    assert next(iter(parts)) == b"one"
+
+    assert ask(application, "/jobs")[0] == "503"
+    parts.close()
+    parts.close()
+    assert ask(application, "/jobs")[0] == "200"
+
+
+def test_under_asgi_an_answer_has_its_slot_until_its_end_and_probes_need_none() -> None:
+    async def run() -> list[int]:
+        entered, go = asyncio.Event(), asyncio.Event()
+        statuses: list[int] = []
+
+        async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
+            del receive
+            if scope["path"] == "/held":
+                entered.set()
+                await go.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        async def send(message: dict[str, Any]) -> None:
+            statuses.extend([message["status"]] if "status" in message else [])
+
+        slotted = AwaitedRequestSlots(application, slots=1)
+        held = asyncio.create_task(slotted({"type": "http", "path": "/held"}, None, send))  # type: ignore[arg-type]  # it is not called
+        await entered.wait()
+        for path in ("/jobs", "/livez"):
+            await slotted({"type": "http", "path": path}, None, send)  # type: ignore[arg-type]  # it is not called
+        go.set()
+        await held
+        await slotted({"type": "http", "path": "/jobs"}, None, send)  # type: ignore[arg-type]  # it is not called
+        return statuses
+
+    assert asyncio.run(run()) == [503, 200, 200, 200]
