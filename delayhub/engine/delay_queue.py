@@ -206,6 +206,10 @@ class DelayQueue:
             return int(self._run("redrive", [min(limit, 1000)], lane=True))
         return sum(self._run("redrive", [len(chunk), *chunk], lane=True) for chunk in chunks(ids))
 
+    def wake(self) -> None:
+        """Ring the bell again after a consumer has heard it and cannot claim."""
+        script("wake").run(self.client, [self.lane_keys.base], [])
+
     def purge(self) -> int:
         """How many messages were removed: all that no consumer holds, but not the dead."""
         removed = int(self._run("purge", [CHUNK]))

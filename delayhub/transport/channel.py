@@ -269,6 +269,7 @@ class Channel(KombuChannel):
             self.no_ack_queues.discard(queue)
             if self.consumer is not None:
                 self.consumer.buffer.drop(queue)
+                self.consumer.on_cancel()
         return answer
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:

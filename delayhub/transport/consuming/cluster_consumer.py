@@ -17,7 +17,8 @@ from delayhub.engine.queue_slots import FRESH_SECONDS, QueueSlots, slots_command
 from delayhub.engine.scripts import script
 from delayhub.redis_cluster import ClusterPool
 from delayhub.transport.consuming.buffer import Buffer
-from delayhub.transport.consuming.consumer import PERIOD, SLICE, ConsumedChannel
+from delayhub.transport.consuming.consumed_channel import ConsumedChannel
+from delayhub.transport.consuming.consumer import PERIOD, SLICE
 from delayhub.transport.consuming.lane_consumer import LaneConsumer
 from delayhub.transport.consuming.lookout import NODE_SECONDS, LookedAt, Lookout
 from delayhub.transport.redis_wire import Command, RedisWire
@@ -152,6 +153,11 @@ class ClusterConsumer:
         if self.buffer.has_next:
             self.nudge.give()
         return delivered
+
+    def on_cancel(self) -> None:
+        """A queue is not consumed any more: its lanes stop listening."""
+        for lane in self.lanes.values():
+            lane.on_cancel()
 
     def on_process_free(self) -> None:
         """A message is done, also one that was acknowledged before; called by any thread."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Collection
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 import redis
@@ -20,13 +19,12 @@ from delayhub.engine import EngineOptions, Lease, TimerClaim, parse_claim, parse
 from delayhub.engine.claim import MAX_ACKNOWLEDGEMENTS, Claim, Limits
 from delayhub.transport.consuming.buffer import KEYED_ROOM, Buffer
 from delayhub.transport.consuming.claim_request import ClaimRequest
+from delayhub.transport.consuming.consumed_channel import ConsumedChannel
 from delayhub.transport.consuming.last_claim import last_claim
-from delayhub.transport.consuming.lease_qos import LeaseQoS
 from delayhub.transport.options import ANSWER_SECONDS, UNLIMITED_CLAIM
 from delayhub.transport.redis_wire import RedisWire
 from delayhub.transport.waking.alarm import Alarm
 from delayhub.transport.waking.bell import Bell
-from delayhub.transport.waking.event_loop import EventLoop
 from delayhub.transport.waking.nudge import Nudge
 
 logger = get_logger(__name__)
@@ -41,32 +39,6 @@ ACK_DELAY = 0.010
 ACK_BATCH = 100
 #: Seconds between claims for tasks with limits while a consumer has more to do than it can.
 LIMITS_PAUSE = 0.010
-
-
-class ConsumedChannel(Protocol):
-    """What a consumer needs of its channel."""
-
-    @property
-    def active_queues(self) -> list[str]:
-        """The queues that are consumed, without those of fanout exchanges."""
-
-    @property
-    def no_ack_queues(self) -> Collection[str]:
-        """Those of them whose messages need no acknowledgement."""
-
-    @property
-    def qos(self) -> LeaseQoS:
-        """The channel's unacknowledged messages."""
-
-    @property
-    def hub(self) -> EventLoop | None:
-        """The event loop; None where callers poll by themselves (``drain_events``)."""
-
-    def watch(self, wire: RedisWire, kind: str) -> None:
-        """Calls :meth:`Consumer.on_claim` or ``on_bell`` when the wire's connection can be read."""
-
-    def watch_nudges(self, nudge: Nudge) -> None:
-        """Calls :meth:`Consumer.on_nudge` when the consumer is nudged."""
 
 
 class Consumer:
@@ -132,15 +104,14 @@ class Consumer:
         if self._closed:
             return
         now = time.monotonic()
-        if now >= self.resting_until:
+        # Without an event loop the caller may work for long between two polls, and its bell would ring for nothing.
+        if now >= self.resting_until and (self.channel.hub is not None or self._has_found_nothing(now)):
             self._listen(now)
         if self.limits and self.buffer.has_next:
             self.nudge.give()
         if self.claims.sent or now < self.resting_until:
             return
-        # Without an event loop and a prefetch count there may be one caller for one message (SimpleQueue).
-        unlimited = UNLIMITED_CLAIM if self.channel.hub is not None else 1
-        credit = self.channel.qos.credit(buffered=len(self.buffer), unlimited=unlimited)
+        credit = self._credit()
         wanted = credit and (self.wanted or self._may_claim_more(credit) or now >= self.next_claim_at)
         if self.limits and not wanted:
             # Tasks with limits go to free processes, whatever the credit. This claim may only find that some wait.
@@ -151,7 +122,10 @@ class Consumer:
     def on_bell(self) -> bool:
         """The bell's connection has something to read."""
         try:
-            self.wanted = self.bell.rang() or self.wanted
+            if self.bell.rang():
+                self.wanted = True
+                if not self._credit():
+                    self._wake_another()
         except ResponseError as error:  # where Redis takes no writes, since its disk is full, say
             self._rest(error)
         self.turn()
@@ -166,6 +140,13 @@ class Consumer:
         self.turn()
         return delivered
 
+    def on_cancel(self) -> None:
+        """A queue is not consumed any more: a consumer without queues stops listening."""
+        if self.channel.active_queues:
+            self.wanted = True  # to listen to fewer lanes, it forgets what it may have heard
+        else:
+            self._stop_listening()
+
     def on_process_free(self) -> None:
         """A message is done, also one that was acknowledged before; called by any thread."""
         if self.limits:
@@ -174,6 +155,11 @@ class Consumer:
     def _rest(self, error: Exception) -> None:
         self.resting_until = time.monotonic() + PERIOD
         logger.error("Redis refused to wake this consumer, trying again in %s s: %s", PERIOD, error)
+
+    def _credit(self) -> int:
+        # Without an event loop and a prefetch count there may be one caller for one message (SimpleQueue).
+        unlimited = UNLIMITED_CLAIM if self.channel.hub is not None else 1
+        return self.channel.qos.credit(buffered=len(self.buffer), unlimited=unlimited)
 
     def _free(self, credit: int) -> int:
         """How many messages of tasks with limits a claim may bring: those that would start as soon as they are here."""
@@ -215,9 +201,23 @@ class Consumer:
         if self.more or self.buffer or self.limits is Limits.HELD:
             return
         lanes = self.channel.active_queues
-        if lanes:
+        # Redis gives a ring to one consumer: to the one that has listened for longest, whether it can claim or not.
+        if lanes and (self.bell.is_listening or self._credit()):
             self.bell.listen(lanes, at=now)
             self.channel.watch(self.bell.wire, "BELL")
+
+    def _has_found_nothing(self, now: float) -> bool:
+        return not self.wanted and now < self.next_claim_at
+
+    def _stop_listening(self) -> None:
+        if self.bell.end():
+            self._wake_another()
+
+    def _wake_another(self) -> None:
+        try:
+            self.book.queue(self.bell.rung, self.bell.rung).wake()
+        except (redis.RedisError, OSError) as error:
+            logger.debug("another consumer is not woken, and claims within a second: %s", error)
 
     # ------------------------------------------------------------ claiming
 
@@ -376,7 +376,7 @@ class Consumer:
         self.buffer.limiting.discard(self.identity)  # after the last reply, which may have found limits
         self._unsend()
         self.claims.close()
-        self.bell.wire.close()
+        self._stop_listening()
 
     def _read_last(self) -> None:
         replies = self.claims.receive()

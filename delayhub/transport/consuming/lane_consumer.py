@@ -17,7 +17,8 @@ from delayhub.redis_cluster import ClusterPool, NotExecuted
 from delayhub.redis_cluster.refusals import FIRST_PAUSE, LONGEST_PAUSE
 from delayhub.transport.consuming.buffer import Buffer
 from delayhub.transport.consuming.claim_request import ClaimRequest
-from delayhub.transport.consuming.consumer import ConsumedChannel, Consumer
+from delayhub.transport.consuming.consumed_channel import ConsumedChannel
+from delayhub.transport.consuming.consumer import Consumer
 from delayhub.transport.redis_wire import Command
 from delayhub.transport.waking.nudge import Nudge
 

@@ -20,6 +20,8 @@ class Bell:
         self.wire = RedisWire(pool)
         self.key_prefix = key_prefix
         self.lanes: list[str] = []
+        #: The lane that rang last.
+        self.rung = ""
         #: Seconds after which Redis answers where it did not ring.
         self.seconds = TIMEOUT_SECONDS
 
@@ -49,4 +51,17 @@ class Bell:
         (reply,) = self.wire.receive()
         if isinstance(reply, Exception):
             raise reply
-        return reply is not None
+        if reply is None:
+            return False
+        names = {LaneKeys(lane, self.key_prefix).wake: lane for lane in self.lanes}
+        self.rung = names[reply[0].decode()]
+        return True
+
+    def end(self) -> bool:
+        """Stop listening. Return True if it rang, which has woken no consumer yet."""
+        try:
+            return self.is_listening and self.wire.connection.can_read(timeout=0) and self.rang()
+        except (redis.RedisError, OSError):
+            return False
+        finally:
+            self.wire.close()
