@@ -17,6 +17,7 @@
     ├── PublishedInPart      some of many messages are published, others are not
     ├── RedisServerMissing   this machine has no program of a Redis or Valkey server
     ├── DataFolderInUse      another server uses the data folder
+    ├── DataOfOtherServer    the Redis files of a data folder were written by another server
     ├── DataFolderUnfit      the data folder cannot be made or written
     ├── PortTaken            something else listens on the port
     ├── ServiceDied          a process that was started here ended by itself
@@ -169,6 +170,18 @@ class DataFolderInUse(DelayHubError):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         super().__init__(f"the data folder {folder} is in use by another server: stop that one or name another folder")
+
+
+class DataOfOtherServer(DelayHubError):
+    """The Redis files of a data folder were written by another server, which has to go on with them."""
+
+    def __init__(self, folder: Path, *, writer: str, program: str) -> None:
+        self.folder = folder
+        self.writer = writer
+        super().__init__(
+            f"the files in {folder} were written by {writer}, and {program} cannot read them: name that server in"
+            f" DELAYHUB_REDIS_SERVER, or begin anew without what is in them: rm -r {folder}"
+        )
 
 
 class DataFolderUnfit(DelayHubError):

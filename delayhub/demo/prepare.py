@@ -15,12 +15,15 @@ from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.migrations.loader import MigrationLoader
 from django.db.models import Q
 from django.utils.module_loading import import_string
 
 from delayhub.demo.receiver import SECRET_VARIABLE
 from delayhub.demo.samples import SAMPLE_BACKOFF_SECONDS, SAMPLES, SampleBizType
+
+APP = "tasksapp"
 
 
 def main() -> None:
@@ -31,6 +34,7 @@ def main() -> None:
     """
     django.setup()
     try:
+        refuse_later_release()
         call_command("migrate", interactive=False, verbosity=0, skip_checks=False)
     except CommandError as error:
         sys.exit(str(error))
@@ -39,6 +43,18 @@ def main() -> None:
         keep_api_key("standalone", key=os.environ["DELAYHUB_SITE_API_KEY"])
         for sample in SAMPLES:
             keep_biz_type(sample, receiver=os.environ["DELAYHUB_SITE_RECEIVER"], secret=os.environ[SECRET_VARIABLE])
+
+
+def refuse_later_release() -> None:
+    """Raise CommandError if a later release has migrated the database: this one would break on its tables."""
+    loader = MigrationLoader(connection)
+    last = max(name for app, name in loader.disk_migrations or () if app == APP)
+    later = sorted(name for app, name in loader.applied_migrations or () if app == APP and name[:4] > last[:4])
+    if later:
+        raise CommandError(
+            f"a later release of DelayHub has migrated the database ({', '.join(later)}): start that release, or name"
+            " another data folder"
+        )
 
 
 def keep_admin(name: str, *, password: str) -> None:

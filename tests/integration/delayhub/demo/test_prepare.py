@@ -8,8 +8,10 @@ import django
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 
-from delayhub.demo.prepare import keep_admin, keep_api_key, keep_biz_type, main
+from delayhub.demo.prepare import keep_admin, keep_api_key, keep_biz_type, main, refuse_later_release
 from delayhub.demo.samples import CLOSE_ORDER, SAMPLES, SampleBizType
 from tasksapp.access.keys import find_key
 from tasksapp.models import ApiKey, BizType
@@ -92,3 +94,11 @@ def test_a_site_whose_database_must_be_seen_to_first_is_told_so(monkeypatch: pyt
 
     with pytest.raises(SystemExit, match="stands at 0018_managers_create_jobs"):
         main()
+
+
+def test_a_database_of_a_later_release_is_refused_with_a_sentence() -> None:
+    refuse_later_release()
+    MigrationRecorder(connection).record_applied("tasksapp", "9999_later")
+
+    with pytest.raises(CommandError, match=r"a later release of DelayHub has migrated the database \(9999_later\)"):
+        refuse_later_release()
