@@ -9,8 +9,8 @@ from typing import Protocol
 #: No due time may lie further ahead: 100 years, in ms.
 MAX_DELAY_MS = 100 * 366 * 86_400_000
 
-#: The last moment that ``datetime`` has, in Unix ms.
-LAST_MS = 253_402_300_799_999
+#: A day before ``datetime`` ends, in Unix ms: each time zone has a date for it.
+LAST_MS = 253_402_300_799_999 - 86_400_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -50,7 +50,7 @@ def due_ms(moment: datetime) -> int:
 
 
 def runnable_ms(at: datetime) -> int:
-    """Return a moment as :func:`due_ms` does, within what :func:`moment` reads: before 1970 means then."""
+    """Return a moment as :func:`due_ms` does, from 1970 to a day before the calendar ends."""
     return min(max(0, due_ms(at)), LAST_MS)
 
 

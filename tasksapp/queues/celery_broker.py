@@ -20,7 +20,7 @@ from delayhub.celery_support.queue_verbs import Outcome
 from delayhub.celery_support.queued_task import QueuedTask
 from delayhub.celery_support.revocation import revoke_waiting
 from delayhub.celery_support.task_limits import LOOKED_AT, TaskLimit
-from delayhub.clock import due_ms
+from delayhub.clock import runnable_ms
 from delayhub.engine import DelayQueue, Listed, Place
 from delayhub.engine.key_holders import KeyHolder
 from delayhub.engine.unique import Until
@@ -169,7 +169,7 @@ class CeleryBroker:
             target: their new queue, to transfer.
         """
         messages = self.browser.queue(queue)
-        at_ms = due_ms(due_at) if due_at is not None else 0
+        at_ms = runnable_ms(due_at) if due_at is not None else 0
         deed = self._deed(verb, messages, place=place, at_ms=at_ms, target=target)
         if ids is not None:
             done = deed(ids)

@@ -266,6 +266,22 @@ def test_a_task_is_moved_to_another_time(queue: DelayQueue, admin_client: Client
     assert queue.list("waiting")[0].at_ms < YEAR_2096_MS
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Etc/GMT+12"])
+@pytest.mark.parametrize("due_at", ["0001-01-01T00:00:00", "1969-12-31T00:00:00", "9999-12-31T23:59:59"])
+def test_a_task_is_moved_to_an_end_of_the_calendar(
+    queue: DelayQueue, admin_client: Client, settings: Any, zone: str, due_at: str
+) -> None:
+    settings.TIME_ZONE = zone
+    queue.schedule([Entry("a", YEAR_2096_MS)])
+
+    assert act(admin_client, "reschedule", "waiting", ["a"], confirmed="yes", due_at=due_at).status_code == 200
+
+    settings.TIME_ZONE = "Pacific/Kiritimati"
+    for tab in ("waiting", "ready"):
+        html_of(admin_client, QUEUE, queue="celery", tab=tab)
+    html_of(admin_client, OVERVIEW)
+
+
 def test_tasks_are_moved_to_another_queue_but_to_no_timer_lane(
     app: Celery, queue: DelayQueue, admin_client: Client
 ) -> None:
