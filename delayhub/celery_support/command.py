@@ -327,7 +327,7 @@ def unattended_queues(control: Control) -> list[str]:
 def import_redis(
     control: Control, *, source: str | None, queues: Sequence[str], ready_only: bool, dry_run: bool, yes: bool
 ) -> Row:
-    """Move what kombu's own Redis transport keeps over to DelayHub: its queues, and what its workers held."""
+    """Move over what kombu's own Redis transport keeps: queues, what workers held, what they know to be revoked."""
     if not (ready_only or dry_run or yes):
         click.confirm("Have all workers and producers of the old broker been stopped?", abort=True)
     return control.import_redis(source, queues=queues, dry_run=dry_run, ready_only=ready_only)._asdict()
