@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REVOKES_UNKNOWN = (
-    "No worker of the old broker answers, so DelayHub does not know what was revoked there. Tasks that were revoked after"
-    " the last import that a worker answered will run: revoke them again"
+    "No worker of the old broker answers, so DelayHub does not know what was revoked there. Tasks that were revoked"
+    " after the last import that a worker answered will run: revoke them again"
 )
 
 
