@@ -77,11 +77,16 @@ OF_WORKERS: dict[str, Any] = {
     "worker_timer": "kombu.asynchronous.timer:Other",
     "worker_timer_precision": 0.5,
 }
+#: Of what a worker's consumer does when it begins.
+OF_CONSUMERS: dict[str, Any] = {
+    "broker_connection_retry": False,
+    "broker_connection_retry_on_startup": False,
+    "worker_direct": True,
+    "worker_enable_remote_control": False,
+}
 #: Celery's own code alone reads these, and it is the same on every broker.
 OF_CELERY_ALONE: dict[str, Any] = {
     "broker_channel_error_retry": True,
-    "broker_connection_retry": False,
-    "broker_connection_retry_on_startup": True,
     "broker_heartbeat": 33,
     "broker_heartbeat_checkrate": 4.0,
     "broker_native_delayed_delivery_queue_type": "classic",
@@ -93,9 +98,7 @@ OF_CELERY_ALONE: dict[str, Any] = {
     "worker_agent": "shop.agents:Agent",
     "worker_consumer": "shop.consumers:Consumer",
     "worker_detect_quorum_queues": False,
-    "worker_direct": True,
     "worker_enable_prefetch_count_reduction": False,
-    "worker_enable_remote_control": False,
     "worker_enable_soft_shutdown_on_idle": True,
     "worker_hijack_root_logger": False,
     "worker_log_color": True,

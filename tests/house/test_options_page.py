@@ -13,7 +13,7 @@ from celery.app.defaults import NAMESPACES
 from kombu.transport import redis as kombu_redis
 
 from delayhub.transport.options import KOMBU_OPTIONS, REFUSED
-from tests.celery_settings import OF_CELERY_ALONE, OF_CONNECTIONS, OF_MESSAGES, OF_TASKS, OF_WORKERS
+from tests.celery_settings import OF_CELERY_ALONE, OF_CONNECTIONS, OF_CONSUMERS, OF_MESSAGES, OF_TASKS, OF_WORKERS
 from tests.celery_versions import needs_newest
 from tests.repository import ROOT
 
@@ -29,6 +29,7 @@ EACH_OF = {
     "test_tasks_have_the_setting_as_on_redis": OF_TASKS,
     "test_connections_have_the_setting_as_on_redis": OF_CONNECTIONS,
     "test_workers_have_the_setting_as_on_redis": OF_WORKERS,
+    "test_consumers_begin_as_on_redis": OF_CONSUMERS,
     "test_nothing_of_ours_reads_or_changes_a_setting_of_celery_alone": OF_CELERY_ALONE,
 }
 

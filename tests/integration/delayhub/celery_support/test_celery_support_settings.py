@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from celery.worker import WorkController
 from kombu import Producer, Queue
 
 import delayhub
+from delayhub.celery_support.request import OurRequest
 from delayhub.local.redis_server import RedisServer
-from tests.celery_settings import OF_CELERY_ALONE, OF_CONNECTIONS, OF_MESSAGES, OF_TASKS, OF_WORKERS
+from tests.celery_settings import OF_CELERY_ALONE, OF_CONNECTIONS, OF_CONSUMERS, OF_MESSAGES, OF_TASKS, OF_WORKERS
 from tests.celery_versions import needs_newest
 from tests.repository import python_files, text_of
 
@@ -164,6 +166,28 @@ def test_workers_have_the_setting_as_on_redis(name: str, both: Both, monkeypatch
     kombus, ours, plain = both(look, **{name: OF_WORKERS[name]})
 
     assert without_beat(kombus) == without_beat(ours) != without_beat(plain)
+
+
+@pytest.mark.parametrize("name", OF_CONSUMERS)
+@pytest.mark.filterwarnings("ignore:The broker_connection_retry configuration:PendingDeprecationWarning")
+def test_consumers_begin_as_on_redis(name: str, both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OurRequest, "runs_here", OurRequest.runs_here)  # which a worker sets for its process
+
+    def look(app: Celery) -> Any:
+        worker: Any = app.WorkController(app=app, hostname="w@host", pool="solo")
+        consumer, called = worker.consumer, []
+        consumer.ensure_connected(
+            SimpleNamespace(
+                connect=lambda: called.append("connect"),
+                ensure_connection=lambda *_, **__: called.append("ensure_connection"),
+            )
+        )
+        steps = {type(step).__name__ for step in consumer.steps if type(step).__module__.startswith("celery.")}
+        return called, sorted(steps), sorted(app.amqp.queues.consume_from)
+
+    kombus, ours, plain = both(look, **{name: OF_CONSUMERS[name]})
+
+    assert kombus == ours != plain
 
 
 def without_beat(found: dict[str, Any]) -> dict[str, Any]:
