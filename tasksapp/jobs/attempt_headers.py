@@ -1,8 +1,9 @@
-"""The headers of an attempt's request: attempts keep only what cannot be told from their other columns."""
+"""The headers of an attempt: of its request only what cannot be told from other columns, and what is kept with them."""
 
 from __future__ import annotations
 
 from delayhub.clock import due_ms
+from tasksapp.delivery.outcomes import REMARK
 from tasksapp.delivery.sent_headers import shown_again
 from tasksapp.models import Attempt
 
@@ -15,6 +16,11 @@ REQUEST_ID = "X-Request-Id"
 def was_pulled(attempt: Attempt) -> bool:
     """Whether a puller made the attempt, so that there was no callback."""
     return isinstance(attempt.request_headers, dict) and CLAIM in attempt.request_headers
+
+
+def remark(attempt: Attempt) -> str:
+    """Return what was wrong with the answer of an attempt after its status line; '' for nothing."""
+    return str(attempt.response_headers.get(REMARK, ""))
 
 
 def attempt_headers(attempt: Attempt) -> dict[str, str]:

@@ -17,8 +17,7 @@ from tasksapp.admin.frame.fragments import duration
 from tasksapp.admin.frame.masking import hidden, masked_body, may_see_bodies
 from tasksapp.admin.jobs.columns import shown_error
 from tasksapp.biz_types.sample_call import usual_line
-from tasksapp.delivery.outcomes import REMARK
-from tasksapp.jobs.attempt_headers import REQUEST_ID, attempt_headers, was_pulled
+from tasksapp.jobs.attempt_headers import REQUEST_ID, attempt_headers, remark, was_pulled
 from tasksapp.jobs.exact_bytes import written_body
 from tasksapp.jobs.masking import as_shown
 from tasksapp.models import Attempt, AuditEntry, Job, Status
@@ -110,7 +109,7 @@ def _attempt(request: HttpRequest, job: Job, attempt: Attempt) -> Event:
     }
     sees = may_see_bodies(request)
     # The kind is known of the job's last error only.
-    said = attempt.error or str(attempt.response_headers.get(REMARK, ""))
+    said = attempt.error or remark(attempt)
     detail = shown_error(said, sees_bodies=sees)
     is_call = bool(attempt.request_line or attempt.status_code)
     exchange = _exchange(request, job, attempt, sees=sees) if is_call else None
