@@ -23,7 +23,7 @@ MODULES: Mapping[str, Sequence[str]] = {
         "drf_spectacular", "drf_spectacular_sidecar", "multidict", "prometheus_client", "rest_framework",
         "standardwebhooks", "structlog", "yarl",
     ),
-    "mcp": ("jsonschema", "mcp", "uvicorn"),
+    "mcp": ("jsonschema", "mcp"),
     "standalone": ("dj_database_url", "granian", "psycopg", "uvloop", "whitenoise"),
     "telemetry": ("opentelemetry",),
 }  # fmt: skip

@@ -66,13 +66,10 @@ TESTED_THROUGH = {
         "links are made and used there, and their questions encrypted",
     ),
     "tasksapp/models/job_keys.py": ("tests/integration/tasksapp/biz_types/test_flow_keys.py", "keys are paused"),
-    **{
-        f"delayhub/{module}.py": (
-            "tests/integration/delayhub/agents/test_server.py",
-            "a client of the official SDK calls each tool, over both transports",
-        )
-        for module in ("agents/http", "cli/mcp_command")
-    },
+    "delayhub/cli/mcp_command.py": (
+        "tests/integration/delayhub/agents/test_server.py",
+        "a client of the official SDK calls each tool",
+    ),
     "delayhub/cli/pull_command.py": ("tests/acceptance/test_pull.py", "a command is run on a live site"),
     "tasksapp/pulling/held_claim.py": (
         "tests/integration/tasksapp/api/claims/test_views.py",

@@ -1,4 +1,4 @@
-"""A client of the official SDK on a live site, over both transports: its key decides what it sees and does."""
+"""A client of the official SDK on a live site: its key decides what it sees and does."""
 
 from __future__ import annotations
 
@@ -6,37 +6,24 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from threading import Thread
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import anyio
-import httpx
-import httpx2
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
-from mcp.client.streamable_http import streamable_http_client
 
 from delayhub import extras
-from delayhub.agents import http
-from delayhub.agents.server import Caller, server
-from delayhub.agents.tools import TOOLS
+from delayhub.agents.server import _request_key, server
+from delayhub.agents.tools import TOOLS, Call
 from delayhub.cli.main import main
 from delayhub.client import AsyncClient, Scope
 from delayhub.client import Client as SiteClient
 from delayhub.errors import INSTALL_PAGE
-from delayhub.local.redis_server import free_port
-from delayhub.local.service import Service
 from tests.web_server import BIZ_TYPE, KEY, environment_of
 
-#: The name by which the server may be called.
-NAMED = "mcp.example"
-#: By day a test over stdio stands for all: each starts a process.
-STDIO_AT_NIGHT = pytest.mark.parametrize(
-    "connect", [pytest.param("stdio", marks=pytest.mark.nightly), "http"], indirect=True
-)
 #: Opens a connection of an agent by a key.
 Connect = Callable[[str], AbstractAsyncContextManager[Client]]
 
@@ -52,40 +39,6 @@ def api(site: str) -> Iterator[SiteClient]:
         yield client
 
 
-@pytest.fixture(scope="module")
-def served(lasting_web_server: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """``delayhub mcp --http`` in a process of its own, without a key, for all tests; its port."""
-    port, folder = free_port(), tmp_path_factory.mktemp("mcp")
-    environment = {**environment_of(folder), "DELAYHUB_URL": f"http://127.0.0.1:{lasting_web_server}"}
-
-    def answers() -> bool:
-        with suppress(httpx.TransportError):
-            return httpx.get(f"http://127.0.0.1:{port}/mcp").status_code == 401
-        return False
-
-    command = [sys.executable, "-m", "delayhub.cli", "mcp", "--http", f"127.0.0.1:{port}"]
-    command += ["--allowed-host", "127.0.0.1", "--allowed-host", NAMED]
-    service = Service("mcp", command=command, environment=environment, log=folder / "mcp.log", is_ready=answers)
-    service.launch()
-    try:
-        service.wait_until_ready()
-        yield port
-    finally:
-        service.stop()
-
-
-def over_http(port: int) -> Connect:
-    @asynccontextmanager
-    async def connect(key: str) -> AsyncIterator[Client]:
-        headers = {"Authorization": f"Bearer {key}"}
-        async with httpx2.AsyncClient(headers=headers) as network:
-            transport = streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=network)
-            async with Client(transport) as client:
-                yield client
-
-    return connect
-
-
 def over_stdio(site: str, folder: Path) -> Connect:
     @asynccontextmanager
     async def connect(key: str) -> AsyncIterator[Client]:
@@ -97,9 +50,9 @@ def over_stdio(site: str, folder: Path) -> Connect:
     return connect
 
 
-@pytest.fixture(params=["stdio", "http"])
-def connect(request: pytest.FixtureRequest, site: str, tmp_path: Path) -> Connect:
-    return over_stdio(site, tmp_path) if request.param == "stdio" else over_http(request.getfixturevalue("served"))
+@pytest.fixture
+def connect(site: str, tmp_path: Path) -> Connect:
+    return over_stdio(site, tmp_path)
 
 
 def issued(api: SiteClient, name: str, *scopes: Scope) -> str:
@@ -156,7 +109,6 @@ def test_an_agent_lists_creates_moves_and_cancels_and_the_audit_names_its_key(
     assert {"cancel", "reschedule"} <= {entry.verb for entry in entries}
 
 
-@STDIO_AT_NIGHT
 def test_a_key_that_may_only_read_sees_no_writing_tool_and_its_call_is_refused(
     connect: Connect, api: SiteClient
 ) -> None:
@@ -176,7 +128,6 @@ def test_a_key_that_may_only_read_sees_no_writing_tool_and_its_call_is_refused(
     assert api.jobs.read(job.id).status == "pending"
 
 
-@STDIO_AT_NIGHT
 def test_what_a_key_may_do_holds_from_the_next_request_on(connect: Connect, api: SiteClient) -> None:
     key = issued(api, "changing", "jobs:read", "jobs:write")
     row = next(iter(api.keys.list(name="changing")))
@@ -193,12 +144,12 @@ def test_what_a_key_may_do_holds_from_the_next_request_on(connect: Connect, api:
 
 @pytest.fixture
 def agent(site: str, tmp_path: Path) -> Connect:
-    """One transport, for what does not depend on it: no process, but its own way to the site."""
+    """A connection within this process, for what does not depend on the transport."""
 
     @asynccontextmanager
     async def connect(key: str) -> AsyncIterator[Client]:
         async with AsyncClient(site, api_key=key) as own:
-            async with Client(server(lambda _: Caller.of(own), session=key[-8:])) as client:
+            async with Client(server(own, session=key[-8:])) as client:
                 yield client
 
     return connect
@@ -273,6 +224,31 @@ def test_a_job_is_named_by_an_id_and_by_no_other_part_of_an_address(agent: Conne
     run(act, agent, KEY)
 
 
+@pytest.mark.parametrize("tool", ["look_at_job", "look_at_body", "move_job", "cancel_job"])
+def test_a_job_is_named_by_its_business_key_as_well(agent: Connect, api: SiteClient, tool: str) -> None:
+    key = f"mcp-key-{tool}"
+    given: dict[str, Any] = {"delay": 7200} if tool == "move_job" else {}
+    old = api.jobs.create(BIZ_TYPE, biz_id=key, delay=3600)
+    api.jobs.cancel(old.id)
+
+    async def act(client: Client) -> None:
+        named = {"biz_type": BIZ_TYPE, "biz_id": key}
+        if tool.startswith("look"):
+            assert (await result_of(client, tool, **named))["id"] == old.id
+        job = api.jobs.create(BIZ_TYPE, biz_id=key, delay=3600)
+        api.jobs.create(BIZ_TYPE, biz_id=f"{key}-other", delay=3600)
+        assert (await result_of(client, tool, **named, **given))["id"] == job.id
+        for _ in range(2):
+            api.jobs.create(BIZ_TYPE, biz_id=key, delay=3600)
+        assert "several pending jobs" in await refusal_of(client, tool, **named, **given)
+        assert "no job has" in await refusal_of(client, tool, biz_type=BIZ_TYPE, biz_id=f"{key}-none", **given)
+        assert "do not fit" in await refusal_of(client, tool, biz_type=BIZ_TYPE, biz_id=f"{key}*", **given)
+        for few in ({}, {"biz_type": BIZ_TYPE}, {"biz_id": key}, {**named, "job": job.id}):
+            assert "give either job" in await refusal_of(client, tool, **few, **given)
+
+    run(act, agent, KEY)
+
+
 def test_an_agent_that_asks_again_makes_a_second_job_and_is_told_so(agent: Connect, api: SiteClient) -> None:
     async def act(client: Client) -> None:
         (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "create_job"]
@@ -287,93 +263,24 @@ def test_an_agent_that_asks_again_makes_a_second_job_and_is_told_so(agent: Conne
     assert len(list(api.jobs.list(biz_id="mcp-again"))) == 2
 
 
-def test_the_same_request_twice_makes_one_job(served: int, api: SiteClient) -> None:
-    call = {
-        "jsonrpc": "2.0", "id": 7, "method": "tools/call",
-        "params": {"name": "create_job", "arguments": {"biz_type": BIZ_TYPE, "biz_id": "mcp-twice", "delay": 3600}},
-    }  # fmt: skip
-    sent = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
-    other = issued(api, "another agent", "jobs:write")
+def test_the_same_request_twice_makes_one_job(site: str, api: SiteClient) -> None:
+    """Clients number their requests: a request that is sent again has the number that it had."""
 
-    with httpx.Client(base_url=f"http://127.0.0.1:{served}", headers=sent) as network:
-        answers = [
-            network.post("/mcp", json=call, headers={"Authorization": f"Bearer {key}"}).json()
-            for key in (KEY, KEY, other)
-        ]
-        answers += [
-            network.post("/mcp", json={**call, "id": "x" * 300}, headers={"Authorization": f"Bearer {KEY}"}).json()
-        ]
-        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
-        no_json = network.post("/mcp", content=json.dumps(call).replace("3600", "NaN"), headers=headers).json()
+    def key_of(number: int | str, session: str) -> str:
+        return _request_key(cast("Any", SimpleNamespace(request_id=number)), session)
 
-    assert no_json["result"]["isError"]
-    assert "cannot be sent as JSON" in no_json["result"]["content"][0]["text"]
-    made = [answer["result"]["structuredContent"] for answer in answers]
-    assert [each["created"] for each in made] == [True, False, True, True]
-    assert made[0]["id"] == made[1]["id"]
-    assert {job.id for job in api.jobs.list(biz_id="mcp-twice")} == {each["id"] for each in made}
+    assert key_of(7, "a") == key_of(7, "a")
+    assert len({key_of(7, "a"), key_of(8, "a"), key_of(7, "b"), key_of("x" * 300, "a")}) == 4
 
+    async def twice() -> list[Any]:
+        async with AsyncClient(site, api_key=KEY) as own:
+            call = {"biz_type": BIZ_TYPE, "biz_id": "mcp-twice", "delay": 3600}
+            return [await TOOLS["create_job"].do(Call(own, dict(call), key_of(7, "twice"))) for _ in range(2)]
 
-def test_over_http_there_is_no_way_in_without_a_key_or_by_another_name(served: int) -> None:
-    with httpx.Client(base_url=f"http://127.0.0.1:{served}") as network:
-        without = network.post("/mcp", json={})
-        wrong = network.post("/mcp", json={}, headers={"Authorization": "Bearer dh_no-such-key"})
-        known = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
-        elsewhere = network.post("/mcp", json={}, headers={**known, "Host": "evil.example"})
-        page = network.post("/mcp", json={}, headers={**known, "Host": NAMED, "Origin": "http://evil.example"})
-        stream = network.get("/mcp", headers={**known, "Accept": "text/event-stream"})
-        metadata = network.get("/.well-known/oauth-protected-resource")
+    made = anyio.run(twice)
 
-    assert (without.status_code, wrong.status_code, elsewhere.status_code, page.status_code) == (401, 401, 421, 403)
-    assert without.headers["WWW-Authenticate"] == 'Bearer realm="delayhub"'
-    assert (stream.status_code, stream.headers["Allow"]) == (405, "POST")
-    assert metadata.status_code in {401, 404}
-
-
-@pytest.mark.parametrize(("code", "status"), [("too_many_wrong_keys", 401), ("throttled", 429)])
-def test_a_site_that_asks_to_wait_is_not_waited_for(code: str, status: int) -> None:
-    class Site(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            problem = json.dumps({"type": f"urn:delayhub:{code}", "detail": "wait"}).encode()
-            self.send_response(429)
-            for name, value in (("Retry-After", "30"), ("Content-Length", str(len(problem)))):
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(problem)
-
-    async def ask(site: HTTPServer) -> httpx.Response:
-        asked = http.app(f"http://127.0.0.1:{site.server_port}", hosts=http.LOOPBACK)
-        with anyio.fail_after(10):
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(asked)) as network:
-                return await network.post("http://127.0.0.1/mcp", json={}, headers={"Authorization": "Bearer dh_x"})
-
-    with HTTPServer(("127.0.0.1", 0), Site) as site:
-        Thread(target=site.serve_forever, daemon=True).start()
-        answer = anyio.run(ask, site)
-        site.shutdown()
-
-    assert (answer.status_code, answer.json()["detail"]) == (status, "wait")
-    assert answer.headers.get("Retry-After") == "30"
-
-
-@pytest.mark.timeout(60)  # what it serves after all, it serves for good
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("--http", "0.0.0.0:8765"), "--allowed-host"),
-        (("--http", "8765"), "HOST:PORT"),
-        (("--http", "127.0.0.1:8765", "--allowed-host", "*"), "one name"),
-    ],
-)
-def test_what_cannot_be_served_is_a_sentence(
-    words: tuple[str, ...], told: str, site: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("DELAYHUB_URL", site)
-
-    assert main(["mcp", *words]) != 0
-    said = capsys.readouterr().err
-    assert told in said
-    assert "Traceback" not in said
+    assert [each["created"] for each in made] == [True, False]
+    assert [job.id for job in api.jobs.list(biz_id="mcp-twice")] == [made[0]["id"]]
 
 
 def test_without_its_extra_the_command_says_what_to_install(
@@ -391,4 +298,4 @@ def test_nothing_but_the_command_loads_the_extra() -> None:
 
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, timeout=60, check=True)
 
-    assert not {"mcp", "jsonschema", "uvicorn", "pydantic"} & set(done.stdout.split())
+    assert not {"mcp", "jsonschema", "pydantic"} & set(done.stdout.split())
