@@ -170,15 +170,15 @@ def test_bindings_have_the_separator(on: On, redis_client: redis.Redis) -> None:
     ("name", "value"), [("fanout_prefix", False), ("fanout_prefix", "news:"), ("fanout_patterns", False)]
 )
 def test_broadcasts_use_the_channels_of_kombu(name: str, value: Any, on: On, redis_client: redis.Redis) -> None:
-    def look(connection: Connection) -> set[bytes]:
+    def look(connection: Connection) -> Any:
         channel = connection.default_channel
         queue = Queue("listener", Exchange("news", type="fanout"), routing_key="x.y")(channel)
         queue.declare()
         with connection.Consumer([queue], callbacks=[lambda *_: None]), redis_client.pubsub() as heard:  # type: ignore[no-untyped-call]  # of redis-py
             heard.psubscribe("*")
+            assert heard.get_message(timeout=5)["type"] == "psubscribe"  # so that it is in force
             connection.Producer().publish("story", exchange="news", routing_key="x.y")
-            messages = iter(lambda: heard.get_message(timeout=5), None)
-            return next(message["channel"] for message in messages if message["type"] == "pmessage")
+            return heard.get_message(timeout=5)["channel"]
 
     kombus, ours, plain = both(look, on, **{name: value})
 

@@ -52,6 +52,7 @@ def test_options_of_sentinels_mean_what_they_mean_to_kombu(tmp_path: Path) -> No
             manager = channel.pool.sentinel_manager
             with client.pubsub() as heard:  # type: ignore[no-untyped-call]  # of redis-py
                 heard.psubscribe("*")
+                assert heard.get_message(timeout=5)["type"] == "psubscribe"  # so that it is in force
                 Exchange("news", type="fanout")(channel).declare()
                 Producer(channel).publish("story", exchange="news")
                 client.publish("end", "")
