@@ -31,6 +31,7 @@ _CHECKS = {
     "tasksapp.timers.fitness.check_broker": Tags.compatibility,
     "tasksapp.task_backends.declared_series.check_declared_series": Tags.database,
     "tasksapp.biz_types.signing_check.check_signatures": Tags.database,
+    "tasksapp.biz_types.stranded.check_stranded": Tags.database,
     "tasksapp.workers.biz_type_report.check_refused_tasks": Tags.database,
 }
 #: What only workers need: it connects to the end of their start, or is a task of theirs.

@@ -193,7 +193,7 @@ class _End(NamedTuple):
 
 def _ends_of(biz_type: BizType) -> list[_End]:
     """When what callbacks of the biz type bring to TLS ends; empty for one that has none."""
-    if not biz_type.enabled or biz_type.target != BizType.Target.HTTP:
+    if biz_type.is_closed or biz_type.target != BizType.Target.HTTP:
         return []
     found = []
     if biz_type.certificate_ends_at is not None:

@@ -15,6 +15,7 @@ from delayhub.clock import due_ms, moment
 from delayhub.engine import KeyCounts
 from tasksapp.biz_types.breaker import Breaker, breakers_of
 from tasksapp.models import LIVE, UNTIL_RESUMED, BizType, Job, PausedKey, Status
+from tasksapp.models.api_key import MOVING
 from tasksapp.sql.keep_last import is_waiting
 from tasksapp.sql.ordered_keys import first_jobs_of
 from tasksapp.timers.lanes import brisk_lane, tried
@@ -69,6 +70,8 @@ def open_breakers(biz_types: Iterable[BizType]) -> dict[str, Breaker] | None:
 
 
 def _why_shut(biz_type: BizType) -> str:
+    if biz_type.moved_to == MOVING:
+        return _("%(biz_type)s is being moved to another site") % {"biz_type": biz_type.label}
     if not biz_type.enabled:
         return _("%(biz_type)s is disabled") % {"biz_type": biz_type.label}
     said = pause_sentence(biz_type)

@@ -299,7 +299,7 @@ def _accepted(
     if biz_type is None:
         RULES["biz_type"](request.biz_type)
         raise UnknownBizType(request.biz_type)
-    if not biz_type.enabled and biz_type.moved_to != MOVING:  # a move disables what it closes
+    if not biz_type.enabled and biz_type.moved_to != MOVING:  # of one that is being moved, that is said
         raise InvalidJob("biz_type", "disabled", f"the biz type {biz_type.code} is disabled")
     due_at, delay, key = request.due_at, request.delay, request.idempotency_key
     due_at = None if due_at is None else _due_at(due_at)

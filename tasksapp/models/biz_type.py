@@ -369,15 +369,20 @@ class BizType(Authorization):
         """Whether its jobs wait, for a time or until somebody resumes it."""
         return self._pause_ends(timezone.now()) is not None
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether none of its jobs begins: it is disabled, or its tenant is being moved to another site, or was."""
+        return not self.enabled or bool(self.moved_to)
+
     def shut_until(self, now: datetime) -> datetime | None:
-        """Until when none of its jobs may run, because it is paused or disabled; None where they may.
+        """Until when none of its jobs may run, because it is paused or closed; None where they may.
 
         The claim in ``tasksapp/sql`` has the same rule in SQL; a test compares the two.
         """
-        return self._pause_ends(now) if self.enabled else UNTIL_RESUMED
+        return UNTIL_RESUMED if self.is_closed else self._pause_ends(now)
 
     def is_shut(self, *, now: datetime) -> bool:
-        """Whether none of its jobs may run now, because it is paused or disabled."""
+        """Whether none of its jobs may run now, because it is paused or closed."""
         return self.shut_until(now) is not None
 
     def _new_queue_name(self, using: str | None) -> str:

@@ -156,7 +156,7 @@ def hindrance_of(biz_type: BizType, *, breaker: Breaker, now: datetime) -> dict[
         breaker: that of its receiver.
         now: the time.
     """
-    if not biz_type.enabled:
+    if biz_type.is_closed:
         return {"why": "disabled", "biz_type": biz_type.label}
     if biz_type.is_shut(now=now):
         return {"why": "paused", "biz_type": biz_type.label}

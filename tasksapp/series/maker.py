@@ -170,8 +170,8 @@ def make(found: Sequence[Series], *, now: datetime, most: int = MOST, using: str
 
 def _add(step: _Step, series: Series, biz_type: BizType, *, now: datetime, most: int, using: str) -> None:
     """Adds what is made of one series."""
-    if not biz_type.enabled:
-        return  # once it is enabled, the time since then is an outage
+    if biz_type.is_closed:
+        return  # once it is open, the time since then is an outage
     if no_more_jobs(biz_type.tenant) is not None:
         # The same: what it missed is made or not as after an outage.
         step.advances.append(Advance(series.pk, 0, series.next_occurrence_at, now + INVALID_WAIT))

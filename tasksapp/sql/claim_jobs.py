@@ -101,7 +101,7 @@ _CLAIM = StatementByIds(
 WITH due AS (
     SELECT j.id, j.version, j.status, j.next_run_at, j.lease_until, b.{COLUMN} AS biz_type_revision, b.timeout_seconds,
         b.guarantee, j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts, b.on_dead, b.on_resolved,
-        NOT b.enabled OR coalesce(b.paused_until > %(now)s, false) AS shut,
+        NOT b.enabled OR b.moved_to <> '' OR coalesce(b.paused_until > %(now)s, false) AS shut,
         (b.target = '{BizType.Target.PULL}') <> %(pulling)s AS elsewhere,
         b.ordered <> '{BizType.Ordered.NO}' AND j.place IS NOT NULL AND NOT %(in_turn)s AS ordered,
         ascii(j.live_key) = {ord(MARK)} AS waiting,

@@ -26,7 +26,7 @@ def _first(column: str, rows: str) -> str:
 
 
 _PENDING_ROWS = f"delayhub_job j WHERE j.biz_type_id = b.id AND j.status = '{_PENDING}'"
-_DUE_SERIES = "delayhub_series s JOIN delayhub_biz_type e ON e.id = s.biz_type_id WHERE e.enabled"
+_DUE_SERIES = "delayhub_series s JOIN delayhub_biz_type e ON e.id = s.biz_type_id WHERE e.enabled AND e.moved_to = ''"
 _LOOK = f"""
 SELECT b.id, {{revision}},
     {_first("j.next_run_at", f"{_PENDING_ROWS} AND j.next_run_at > {{after}} AND j.next_run_at <= {{until}}")},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TypeVar
 
 from django.db import models, transaction
@@ -11,7 +10,7 @@ from django.db.models import Exists, OuterRef
 from tasksapp.access.actors import Actor
 from tasksapp.biz_types import verbs
 from tasksapp.biz_types.cache import biz_type_cache
-from tasksapp.errors import TenantChanged
+from tasksapp.errors import InvalidExport, TenantChanged
 from tasksapp.models import UNTIL_RESUMED, AnswerLink, ApiKey, Attempt, BizType, Job, MissingFollowUp, Status, Tenant
 from tasksapp.models.api_key import MOVING
 from tasksapp.transfer.exporter import CARRIED, Exporter, snapshot
@@ -36,17 +35,13 @@ class Departure:
         self._by = by
         self._using = using
 
-    def enabled(self) -> list[str]:
-        """The codes of its biz types that are enabled."""
-        return sorted(self._biz_types().filter(enabled=True).values_list("code", flat=True))
-
     def close(self) -> None:
         """Takes no jobs and no requests of it any more, and begins no job. Done twice, it changes nothing."""
-        with transaction.atomic(using=self._using):
-            self._mark(MOVING)
-            for biz_type in self._biz_types().filter(enabled=True).select_for_update(no_key=True, of=("self",)):
-                biz_type.enabled = False
-                verbs.edit(biz_type, ["enabled"], by=self._by, reason=MOVING)
+        self._close(MOVING, reason=MOVING)
+
+    def is_closed(self) -> bool:
+        """Whether a move has begun here that neither let go of it nor went back."""
+        return self._biz_types().filter(moved_to=MOVING).exists() or self._keys().filter(moved_to=MOVING).exists()
 
     def running(self) -> int:
         """How many of its jobs run."""
@@ -57,13 +52,19 @@ class Departure:
         here = self._keys().filter(moved_to="").exists() or self._biz_types().exclude(pause_reason=MOVED).exists()
         return not here
 
-    def reopen(self, enabled: Collection[str]) -> None:
-        """Goes back: takes and begins jobs of those biz types again."""
+    def reopen(self) -> None:
+        """Goes back: takes and begins jobs again, as before :meth:`close`. Done twice, it changes nothing."""
+        self._close("", reason="it was not moved")
+
+    def _close(self, moved_to: str, *, reason: str) -> None:
+        # What a biz type is besides, such as disabled or paused, stays: nothing has to be remembered to go back.
         with transaction.atomic(using=self._using):
-            self._mark("")
-            for biz_type in self._biz_types().filter(code__in=enabled, enabled=False):
-                biz_type.enabled = True
-                verbs.edit(biz_type, ["enabled"], by=self._by, reason="it was not moved")
+            self._keys().update(moved_to=moved_to)
+            rows = self._biz_types().exclude(moved_to=moved_to)
+            for biz_type in rows.select_for_update(no_key=True, of=("self",)):
+                biz_type.moved_to = moved_to
+                verbs.edit(biz_type, ["moved_to"], by=self._by, reason=reason)
+            transaction.on_commit(biz_type_cache.clear, using=self._using)
 
     def leave(self, *, digest: str | None, moved_to: str | None) -> None:
         """Deletes all that another site has now. What has ended stays, with its biz types, which are shut.
@@ -100,9 +101,10 @@ class Departure:
                 verbs.edit(biz_type, ["enabled", "paused_until", "paused_by", "pause_reason"], by=self._by)
 
     def undo(self) -> None:
-        """Takes away what was imported and not opened yet. Raises TenantChanged where there is more than that."""
-        if self._biz_types().exclude(pause_reason__in=[IMPORTED, MOVED]).exists():
-            raise TenantChanged(self._tenant.code)
+        """Takes away what was imported and not opened yet. Raises InvalidExport where there is more than that."""
+        at_work = self._biz_types().exclude(pause_reason__in=[IMPORTED, MOVED]).first()
+        if at_work is not None:
+            raise InvalidExport(f"biz type {at_work.code!r} is here already, and at work")
         self.leave(digest=None, moved_to=None)
 
     def _biz_types(self) -> models.QuerySet[BizType]:

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,15 +32,13 @@ class Exporter:
     Args:
         tenant: whose.
         key: what secrets are encrypted with; without one they are left out.
-        enabled: codes of biz types that are exported as enabled, though they are not: they were before the move.
         using: the database.
     """
 
-    def __init__(self, tenant: Tenant, *, key: TransferKey, using: str, enabled: Collection[str] = ()) -> None:
+    def __init__(self, tenant: Tenant, *, key: TransferKey, using: str) -> None:
         self._tenant = tenant
         self._key = key
         self._using = using
-        self._enabled = frozenset(enabled)
         self._names = Names()
         #: Rows of each kind that were written so far.
         self.counts: Counter[str] = Counter()
@@ -81,10 +79,7 @@ class Exporter:
             for kind, rows in self._rows().items():
                 for row in rows.iterator(chunk_size=CHUNK_ROWS):
                     self.counts[kind] += 1
-                    record = record_of(kind, row, names=self._names, key=self._key)
-                    if kind == "biz_type" and row.code in self._enabled:
-                        record["enabled"] = True
-                    yield _line(record)
+                    yield _line(record_of(kind, row, names=self._names, key=self._key))
 
     def _read_names(self) -> None:
         self._names = Names()

@@ -122,6 +122,8 @@ class Importer:
         """Lets the biz types and keys that an import paused go to work; no row is stored."""
         prefixes: set[str] = set()
         with transaction.atomic(using=self._using):
+            # First: what follows a biz type, such as its gate, follows it as it is then.
+            BizType.objects.using(self._using).filter(tenant=self._tenant, moved_to=MOVING).update(moved_to="")
             for _number, record in self._export.records():
                 if record["kind"] == "biz_type":
                     self._open(row_of(record, names=self._names, key=self._key))
@@ -130,9 +132,7 @@ class Importer:
             # Others were deleted while it was elsewhere.
             left = ApiKey.objects.using(self._using).filter(tenant=self._tenant).exclude(moved_to="")
             left.exclude(prefix__in=prefixes).delete()
-            for model in (ApiKey, BizType):
-                rows: models.QuerySet[Any] = model._default_manager.using(self._using)
-                rows.filter(tenant=self._tenant, moved_to=MOVING).update(moved_to="")
+            left.filter(moved_to=MOVING).update(moved_to="")
             transaction.on_commit(biz_type_cache.clear, using=self._using)
 
     def _open(self, given: Any) -> None:

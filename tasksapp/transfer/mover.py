@@ -6,7 +6,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from django.db import OperationalError
@@ -33,12 +33,10 @@ class Progress:
 
     Args:
         tenant: its code.
-        enabled: the biz types that were enabled when it began.
         left: whether this site has let go of it: from then on there is no way back.
     """
 
     tenant: str
-    enabled: list[str] = field(default_factory=list)
     left: bool = False
 
 
@@ -80,8 +78,11 @@ class Mover:
         progress = self._read()
         if progress is None:
             if self._departure.has_left():
-                raise MoveFailed(f"{self._tenant.code} is not here: it was moved to another site")
-            progress = Progress(self._tenant.code, self._departure.enabled())
+                raise MoveFailed(
+                    f"{self._tenant.code} is not here: it was moved to another site. Where it is not open there, run"
+                    " import_jobs with the export and --open there"
+                )
+            progress = Progress(self._tenant.code)
             self._keep(progress)
         # It may have ended between the two.
         if not (progress.left or self._departure.has_left()):
@@ -92,31 +93,36 @@ class Mover:
     def back(self) -> None:
         """Undoes what was done so far. Raises MoveFailed where it is too late."""
         progress = self._read()
-        if progress is None:
+        if progress is None and not self._departure.is_closed():
             raise MoveFailed("no move of it has begun here")
-        if progress.left or self._departure.has_left():
+        if (progress is not None and progress.left) or self._departure.has_left():
             raise MoveFailed("this site has let go of it already: go on, and move it back from there")
-        if self._file.exists():
-            self._run("taken away there", "--undo")
-        self._departure.reopen(progress.enabled)
-        self._kept.unlink()
+        # Whatever the other site says: what it has is paused, and the next move takes that away first.
+        self._departure.reopen()
         self._say("open here again")
+        if self._file.exists():
+            try:
+                self._run("taken away there", "--undo")
+            except MoveFailed as error:
+                raise MoveFailed(f"{error}. It is open here; run --back again to take away what is there") from None
+        self._kept.unlink(missing_ok=True)
 
     def _hand_over(self, progress: Progress) -> None:
         self._departure.close()
         self._say("closed here: its callers are asked to come again, and no job of it begins")
         for _round in range(MOST_ROUNDS):
             self._drain()
-            digest = self._export(progress)
+            digest = self._export()
+            # An earlier move may have ended there, and its copies be older than what is here now.
+            self._run("", "--undo")
             self._run("imported there, paused", "--paused")
             self._await_writers()
             try:
                 self._departure.leave(digest=digest, moved_to=self._to or MOVING)
             except (TenantChanged, OperationalError) as error:
                 self._say(f"{error}: once more")
-                self._run("taken away there", "--undo")
                 continue
-            self._keep(Progress(progress.tenant, progress.enabled, left=True))
+            self._keep(Progress(progress.tenant, left=True))
             self._say("let go here")
             return
         raise MoveFailed(f"something of it was changed in each of {MOST_ROUNDS} rounds: end what changes it")
@@ -142,11 +148,11 @@ class Mover:
                 )
             time.sleep(LOOK_SECONDS)
 
-    def _export(self, progress: Progress) -> str:
+    def _export(self) -> str:
         """Writes the export; gives what it is known by again."""
         # First: what is changed from now on is found by it.
         digest = Exporter(self._tenant, key=TransferKey(), using=self._using).digest()
-        exporter = Exporter(self._tenant, key=self._key, using=self._using, enabled=progress.enabled)
+        exporter = Exporter(self._tenant, key=self._key, using=self._using)
         unfinished = self._file.with_name(f"{self._file.name}.part")
         with unfinished.open("w", encoding="utf-8") as out:
             out.writelines(exporter.lines())
@@ -157,20 +163,25 @@ class Mover:
         return digest
 
     def _run(self, done: str, *options: str) -> None:
-        with self._file.open("rb") as export:
-            command = [*self._there, *options]
-            ended = subprocess.run(command, stdin=export, capture_output=True, text=True, check=False)  # noqa: S603  the operator's own
+        command = [*self._there, *options]
+        try:
+            with self._file.open("rb") as export:
+                ended = subprocess.run(command, stdin=export, capture_output=True, text=True, check=False)  # noqa: S603  the operator's own
+        except OSError as error:
+            raise MoveFailed(f"the other site cannot be asked: {error}") from None
         if ended.returncode:
             said = (ended.stderr or ended.stdout).strip()[-2_000:]
             raise MoveFailed(f"the other site said, with exit code {ended.returncode}: {said}")
-        self._say(f"{done}: {ended.stdout.strip()}")
+        if done:
+            self._say(f"{done}: {ended.stdout.strip()}")
 
     def _read(self) -> Progress | None:
         try:
-            progress = Progress(**json.loads(self._kept.read_text()))
+            kept = json.loads(self._kept.read_text())
+            progress = Progress(kept["tenant"], left=kept["left"])
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             raise MoveFailed(f"{self._kept} cannot be read: {error}") from None
         if progress.tenant != self._tenant.code:
             raise MoveFailed(f"{self._kept} is about a move of {progress.tenant!r}")

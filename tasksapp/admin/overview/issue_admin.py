@@ -19,6 +19,7 @@ from tasksapp.admin.frame.own_page import PageEntry, at, fragment_page, own_page
 from tasksapp.admin.overview.issue_rows import issue_rows, samples
 from tasksapp.admin.overview.overview import overview
 from tasksapp.biz_types.holds import open_breakers
+from tasksapp.biz_types.stranded import stranded
 from tasksapp.models.error_class import error_class_label
 from tasksapp.stats.issues import Issue, open_issues
 
@@ -67,6 +68,7 @@ class IssueAdmin(PageEntry):
         rows = issue_rows(issues, request=request, site=self.admin_site.name, breakers=breakers, samples=shown, now=now)
         return {
             "issues": rows,
+            "stranded": stranded(),
             "summary": _summary(found),
             "page": page,
             "earlier": _query(chosen, page=page.number - 1) if page.has_previous() else "",

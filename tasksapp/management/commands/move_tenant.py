@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import router
+from django.db import DatabaseError, InterfaceError, router
 
 from delayhub.clock import SystemClock
 from tasksapp.access.actors import CONSOLE
@@ -54,5 +54,5 @@ class Command(BaseCommand):
                 mover.back()
             else:
                 mover.move()
-        except (MoveFailed, SecretUnreadable, OSError) as error:
-            raise CommandError(str(error)) from None
+        except (MoveFailed, SecretUnreadable, OSError, DatabaseError, InterfaceError) as error:
+            raise CommandError(f"{error}. Run it again: it goes on, or with --back it goes back") from None
