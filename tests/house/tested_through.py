@@ -153,13 +153,14 @@ TESTED_THROUGH = {
         )
         for module in ("commands/import_jobs", "arguments")
     },
-    **{
-        f"tasksapp/{module}.py": (
-            "tests/integration/tasksapp/transfer/test_mover.py",
-            "a tenant leaves in whole moves",
-        )
-        for module in ("transfer/departure", "management/commands/move_tenant")
-    },
+    "tasksapp/transfer/departure.py": (
+        "tests/integration/tasksapp/transfer/test_mover.py",
+        "a tenant leaves in whole moves",
+    ),
+    "tasksapp/management/commands/move_tenant.py": (
+        "tests/integration/tasksapp/transfer/test_mover_failures.py",
+        "the command says what to do where a move fails",
+    ),
     "tasksapp/maintenance/resealer.py": (
         "tests/integration/tasksapp/management/commands/test_reseal.py",
         "the command runs it",
