@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from email.message import Message
 from http import HTTPStatus
 from io import BufferedReader, RawIOBase
@@ -84,10 +86,15 @@ def _is_known(content_type: str) -> bool:
         return True  # Django goes on as if there were none
 
 
+#: How much of a body that was not read is dropped, and for how long.
+DROPPED_BYTES, DROPPED_SECONDS = 64_000_000, 10.0
+
+
 class WholeBody:
     """A WSGI application that gets bodies as long as their ``Content-Length`` says, or an OSError as it reads them.
 
-    Django makes it an ``UnreadablePostError``, with which a form is refused.
+    Django makes it an ``UnreadablePostError``, with which a form is refused. What is left of a body when the answer is
+    ready is read and dropped: a client that still sends would find a broken pipe, and not the answer.
 
     Args:
         application: what answers.
@@ -102,7 +109,21 @@ class WholeBody:
         if length != "0" and length.isdigit() and "HTTP_TRANSFER_ENCODING" not in environ:
             body = RequestBody(environ["wsgi.input"], length=int(length), is_whole=True)
             environ["wsgi.input"] = BufferedReader(body)
-        return self._application(environ, start_response)
+            answer = self._application(environ, start_response)
+            _drop(body)
+            return answer
+        answer = self._application(environ, start_response)
+        if "HTTP_TRANSFER_ENCODING" in environ and environ.get("wsgi.input_terminated"):
+            _drop(environ["wsgi.input"])
+        return answer
+
+
+def _drop(body: Any) -> None:
+    """Read what is left of a body, up to a bound."""
+    left, end = DROPPED_BYTES, time.monotonic() + DROPPED_SECONDS
+    with suppress(OSError):  # it was cut short
+        while left > 0 and time.monotonic() < end and (part := body.read(min(left, 65_536))):
+            left -= len(part)
 
 
 class RequestBody(RawIOBase):

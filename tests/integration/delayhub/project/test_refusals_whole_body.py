@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,42 +40,46 @@ def test_a_form_that_was_cut_short_is_refused(tmp_path: Path) -> None:
         assert status_of(port, declared=len(FORM) + 3) == 403
 
 
-def body_of(raw: bytes, *, length: str) -> Any:
-    """What an application reads from."""
-    seen: dict[str, Any] = {}
+def taken(raw: bytes, *, length: str, read: Callable[[Any], Any] = lambda body: body) -> Any:
+    """What an application reads."""
+    seen: list[Any] = []
 
     def application(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         del start_response
-        seen.update(environ)
+        seen.append(read(environ["wsgi.input"]))
         return []
 
     WholeBody(application)({"wsgi.input": io.BytesIO(raw), "CONTENT_LENGTH": length}, None)  # type: ignore[arg-type]  # it is not called
-    return seen["wsgi.input"]
+    return seen[0]
 
 
 def test_a_whole_body_is_read_in_any_way_and_no_further() -> None:
     raw = b"one\ntwo\nthree"
 
-    assert body_of(raw + b"next", length="13").read() == raw
-    assert body_of(raw + b"next", length="13").read(100) == raw
-    assert body_of(raw + b"next", length="13").readlines() == [b"one\n", b"two\n", b"three"]
-    body = body_of(raw, length="13")
-    assert (body.read(2), body.readline(), body.readline(1), body.read(), body.read()) == (
-        b"on",
-        b"e\n",
-        b"t",
-        b"wo\nthree",
-        b"",
-    )
+    def in_parts(body: Any) -> tuple[bytes, ...]:
+        return (body.read(2), body.readline(), body.readline(1), body.read(), body.read())
+
+    assert taken(raw + b"next", length="13", read=lambda body: body.read()) == raw
+    assert taken(raw + b"next", length="13", read=lambda body: body.read(100)) == raw
+    assert taken(raw + b"next", length="13", read=lambda body: body.readlines()) == [b"one\n", b"two\n", b"three"]
+    assert taken(raw, length="13", read=in_parts) == (b"on", b"e\n", b"t", b"wo\nthree", b"")
 
 
 def test_a_body_that_ends_early_is_an_error_in_any_way() -> None:
     with pytest.raises(OSError, match="4 bytes did not come"):
-        body_of(b"one", length="7").read()
+        taken(b"one", length="7", read=lambda body: body.read())
     with pytest.raises(OSError, match="cut short"):
-        body_of(b"one", length="7").readlines()
+        taken(b"one", length="7", read=lambda body: body.readlines())
 
 
 @pytest.mark.parametrize("length", ["", "0"])
 def test_a_request_without_a_body_is_left_alone(length: str) -> None:
-    assert isinstance(body_of(b"", length=length), io.BytesIO)
+    assert isinstance(taken(b"", length=length), io.BytesIO)
+
+
+def test_what_was_not_read_is_dropped_but_not_what_follows() -> None:
+    sent = io.BytesIO(b"one\ntwo" + b"next")
+
+    WholeBody(lambda environ, start_response: [])({"wsgi.input": sent, "CONTENT_LENGTH": "7"}, None)  # type: ignore[arg-type]  # it is not called
+
+    assert sent.read() == b"next"
