@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from delayhub.celery_support.unique import Unique
     from delayhub.engine import DelayQueue, EngineOptions, Entry, TimerLane
     from delayhub.errors import DelayHubError
+    from delayhub.snooze import Snooze
 
 __version__ = "0.1.0"
 
@@ -27,6 +28,7 @@ __all__ = [
     "DelayQueue",
     "EngineOptions",
     "Entry",
+    "Snooze",
     "TimerLane",
     "Unique",
     "delayed_task",
@@ -39,6 +41,7 @@ _HOMES = {
     "DelayQueue": "delayhub.engine",
     "EngineOptions": "delayhub.engine",
     "Entry": "delayhub.engine",
+    "Snooze": "delayhub.snooze",
     "TimerLane": "delayhub.engine",
     "Unique": "delayhub.celery_support.unique",
     "delayed_task": "delayhub.celery_support.delayed_task",

@@ -88,16 +88,13 @@ _JOB: Mapping[str, Any] = {
     # Formats only inform agents, no code checks them; and a value that is no id would change the address.
     "type": "string", "format": "uuid", "pattern": "^[0-9A-Fa-f-]{36}$", "description": "The job's id."
 }  # fmt: skip
-_BIZ_ID: Mapping[str, Any] = {
-    # With a star at its end the API would look for all that begin so.
-    **_TEXT, "pattern": "[^*]$", "description": "Its business key, with biz_type, in place of the id: the pending job"
-    " is meant, else the running one, else the latest."
-}  # fmt: skip
+#: With a star at its end the API would look for all that begin so.
+_BIZ_ID: Mapping[str, Any] = {**_TEXT, "pattern": "[^*]$", "description": "With biz_type, in place of the job's id."}
 _BIZ_TYPE: Mapping[str, Any] = {**_TEXT, "description": "The code of a biz type; list_biz_types has them."}
 _VERSION: Mapping[str, Any] = {
     "type": "integer", "description": "The version that you saw: where the job has another, nothing is done."
 }  # fmt: skip
-#: How one job is named: by its id, or by its business key.
+#: How one job is named: by its id, or by its business key (the pending job of it, else the running, else the latest).
 _NAMED: Mapping[str, Any] = {"job": _JOB, "biz_type": _BIZ_TYPE, "biz_id": _BIZ_ID}
 _LIMIT: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": MOST_ROWS, "default": USUAL_ROWS}
 _NARROW: Mapping[str, Any] = {
@@ -177,10 +174,7 @@ async def _first(rows: AsyncIterator[Any], *, most: int) -> tuple[list[Any], boo
 
 
 async def _job_id(call: Call) -> str:
-    """Return the id of the job that the call names, and take its names out of the arguments.
-
-    Raises OptionError if there is no such job, or more than one.
-    """
+    """Return the id of the job that the call names, without names left in the arguments. Raises OptionError."""
     job, biz_type, biz_id = (call.given.pop(name, None) for name in _NAMED)
     if (job is None) != (biz_type is not None and biz_id is not None) or (job is not None and (biz_type or biz_id)):
         raise OptionError("give either job, or biz_type and biz_id")

@@ -11,6 +11,7 @@ from delayhub.api_models.claims import Claim
 from delayhub.client.errors import ApiError, ClaimLost, RateLimited, ServerError, Unreachable
 from delayhub.client.synchronous.client import Client
 from delayhub.errors import DelayHubError, OptionError
+from delayhub.snooze import Snooze
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -40,8 +41,8 @@ class Puller:
     """Claims jobs until it is stopped, and calls a handler with each claim.
 
     A handler that returns has done the job; of a text that it returns 2 000 characters are kept as a note. One that
-    raises has failed: TryAgain and GiveUp say what follows, all other errors leave that to the biz type. While it runs,
-    its lease is extended at each third of it.
+    raises has failed: TryAgain and GiveUp say what follows, all other errors leave that to the biz type; Snooze uses no
+    attempt. While it runs, its lease is extended at each third of it.
 
     Args:
         client: a client of the site; threads share it.
@@ -151,6 +152,8 @@ class Puller:
             result = self._handler(claim)
         except TryAgain as error:
             claims.fail(claim, reason=_told(str(error), most=_REASON), retry_in=error.seconds)
+        except Snooze as error:
+            claims.release(claim, reason=_told(str(error), most=_REASON), retry_in=error.seconds)
         except GiveUp as error:
             claims.fail(claim, reason=_told(str(error), most=_REASON), dead=True)
         except Exception as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 #: The header by which a receiver says what becomes of the job, whatever the status code is.
 ACTION = "DelayHub-Action"
 #: Actions after which the job has succeeded, and those after which it has not.
-TAKEN_ACTIONS, LEFT_ACTIONS = frozenset({"done", "cancel-others"}), frozenset({"retry", "fail"})
+TAKEN_ACTIONS, LEFT_ACTIONS = frozenset({"done", "cancel-others"}), frozenset({"retry", "snooze", "fail"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from tasksapp.biz_types.owner_webhook import OwnerWebhook, PostFormat, owner_web
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard
 from tasksapp.delivery.callback import Target
-from tasksapp.delivery.outcomes import GiveUp, Retry, Returned
+from tasksapp.delivery.outcomes import GiveUp, Retry, Returned, Snooze
 from tasksapp.delivery.single_callback import send_single
 from tasksapp.models import AlertKind
 
@@ -88,7 +88,7 @@ async def _post(message: Composed, secrets: Sequence[str]) -> str:
             response_bytes=known.response_bytes,
         )
         match result.outcome:
-            case Retry(reason=reason) | GiveUp(reason=reason) | Returned(reason=reason):
+            case Retry(reason=reason) | Snooze(reason=reason) | GiveUp(reason=reason) | Returned(reason=reason):
                 return reason
     return ""
 

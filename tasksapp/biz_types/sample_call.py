@@ -28,7 +28,7 @@ from tasksapp.biz_types.token_share import RedisTokenShare
 from tasksapp.conf import options
 from tasksapp.delivery.address_guard import AddressGuard, AddressRefused
 from tasksapp.delivery.callback import Target
-from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned
+from tasksapp.delivery.outcomes import CallbackResult, Delivered, GiveUp, Retry, Returned, Snooze
 from tasksapp.delivery.request_url import BadUrl, request_url
 from tasksapp.delivery.sent_request import SentRequest, shown_line
 from tasksapp.delivery.single_callback import send_single
@@ -172,6 +172,8 @@ def _answer(result: CallbackResult, *, address: AddressVerdict) -> SampleAnswer:
             cancels_others = cancel_others
         case Retry(reason, _, unsent):
             verdict, is_sent = Verdict.TRIED_AGAIN, not unsent
+        case Snooze(reason):
+            verdict = Verdict.TRIED_AGAIN
         case GiveUp(reason):
             verdict, is_sent = Verdict.DEAD, result.response is not None
         case Returned(reason, _, _):

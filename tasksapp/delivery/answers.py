@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 from tasksapp.delivery.callback import Target
-from tasksapp.delivery.outcomes import CallbackOutcome, Delivered, Failure, GiveUp, Retry, http_failure
+from tasksapp.delivery.outcomes import CallbackOutcome, Delivered, Failure, GiveUp, Retry, Snooze, http_failure
 
-#: ``done``, ``fail``, ``retry`` (with Next-In) or ``cancel-others``; overrides the status code.
+#: ``done``, ``fail``, ``retry`` or ``snooze`` (with Next-In), or ``cancel-others``; overrides the status code.
 ACTION = "DelayHub-Action"
 #: Seconds until the next attempt.
 NEXT_IN = "DelayHub-Next-In"
@@ -29,6 +29,8 @@ def judge(target: Target, status_code: int, headers: Mapping[str, str], *, now_m
             return Delivered(cancel_others=True)
         case "fail":
             return GiveUp("the receiver said: fail")
+        case "snooze":
+            return Snooze("the receiver said: snooze", after_seconds)
         case "retry":
             return Retry("the receiver said: retry", after_seconds, kind=Failure.ASKED)
     return _judge_status(target, status_code, after_seconds)

@@ -64,6 +64,19 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
+class Snooze:
+    """It is too early, says the receiver; no attempt is used.
+
+    Args:
+        reason: a short sentence.
+        after_seconds: the wait that the receiver asked for; None for the first one of the policy's backoff.
+    """
+
+    reason: str
+    after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GiveUp:
     """It failed, and would fail again."""
 
@@ -88,7 +101,7 @@ class Returned:
     lacks_token: bool = False
 
 
-CallbackOutcome = Delivered | Retry | GiveUp | Returned
+CallbackOutcome = Delivered | Retry | Snooze | GiveUp | Returned
 
 
 #: Kept among the headers of an answer that has a fault after its status line: what was wrong.

@@ -62,9 +62,7 @@ def failed(
         # An answer says how it went; without one it may have happened.
         known = tried.status_code is not None or error_class == PULLER or error_class.startswith(TASK)
         return gave_up(job, tried=tried, reason=reason, error_class=error_class if known else Failure.OUTCOME_UNKNOWN)
-    ends = job.row.expires_at if job.row.redriven_at is None else None
-    policy = RetryPolicy(biz_type=job.biz_type, own_attempts=job.row.max_attempts, expires_at=ends)
-    step = policy.next_attempt(
+    step = _policy(job).next_attempt(
         failures=job.attempt_of_budget,
         now=now,
         counted_from=age_begins(job.row),
@@ -78,6 +76,23 @@ def failed(
             return Finished(job.id, job.token, Transition.RETRY, at, _counted(job), 0, error, error_class, tried)
         case Exhausted(why):
             return gave_up(job, tried=tried, reason=f"{why}; the last: {tried.error}", error_class=error_class)
+
+
+def snoozed(job: RunningJob, *, tried: Tried, now: datetime, after_seconds: float | None) -> Finished:
+    """The receiver or the task said that it is too early: the job is pending, and no attempt is used; dead at its end.
+
+    Args:
+        job: the job.
+        tried: what was tried; it is logged only if the job is dead.
+        now: when the answer came.
+        after_seconds: the wait that was asked for; None for the first one of the backoff.
+    """
+    step = _policy(job).snoozed(now=now, counted_from=age_begins(job.row), after_seconds=after_seconds)
+    match step:
+        case TryAgain(at):
+            return given_back(job, reason=tried.error, at=at)._replace(error_class=Failure.ASKED)
+        case Exhausted(why):
+            return gave_up(job, tried=tried, reason=f"{why}; the last: {tried.error}", error_class=Failure.ASKED)
 
 
 def gave_up(job: RunningJob, *, tried: Tried, reason: str, error_class: str) -> Finished:
@@ -112,6 +127,11 @@ def undeliverable(job: RunningJob, error: SecretUnreadable, *, now: datetime) ->
     is_changed = isinstance(error, Tampered)
     reason = f"system: {error}" if is_changed else f"not sent: {UNREADABLE}"
     return given_back(job, reason=reason, at=now + HOLD, system_error=is_changed)
+
+
+def _policy(job: RunningJob) -> RetryPolicy:
+    ends = job.row.expires_at if job.row.redriven_at is None else None
+    return RetryPolicy(biz_type=job.biz_type, own_attempts=job.row.max_attempts, expires_at=ends)
 
 
 def _counted(job: RunningJob) -> int:

@@ -14,6 +14,8 @@ from tasksapp.models.job import age_used_up
 LONGEST_RETRY_AFTER = timedelta(days=7)
 #: The longest wait of all, whatever the receiver or the task asks for; no date may lie beyond the last one.
 LONGEST_WAIT = timedelta(days=3_652)
+#: The shortest wait of a job that is snoozed: nothing else keeps it from running all the time.
+SHORTEST_SNOOZE_SECONDS = 1.0
 #: A wait that a receiver asks for ends so long before the age is used up; else the last attempt could not begin.
 LAST_CHANCE = timedelta(seconds=1)
 
@@ -97,14 +99,32 @@ class RetryPolicy:
         if retry_after_seconds is not None:
             longest = LONGEST_RETRY_AFTER
             if max_age is not None:
-                longest = min(max_age, LONGEST_WAIT) - (now - counted_from) - LAST_CHANCE
+                longest = _left_of(max_age, now=now, counted_from=counted_from)
             # In seconds, and in this order: a receiver may ask for more than a timedelta holds, or for NaN.
             asked = min(longest.total_seconds(), retry_after_seconds)
             wait = max(wait, timedelta(seconds=asked))
         if age_used_up(now=now + wait, counted_from=counted_from, max_age=max_age):
             return Exhausted(f"the next attempt would come later than {max_age} after it was due")
         if self.expires_at is not None and now + wait >= self.expires_at:
-            return Exhausted("the next attempt would come after it expires")
+            return Exhausted(_EXPIRES)
+        return TryAgain(now + wait)
+
+    def snoozed(self, *, now: datetime, counted_from: datetime, after_seconds: float | None) -> TryAgain | Exhausted:
+        """Return what follows an answer that it is too early. It uses no attempt; the age bounds it.
+
+        Args:
+            now: when the answer came.
+            counted_from: where ``max_age`` begins; without one, a week begins there.
+            after_seconds: what was asked for, never beyond the age; None for the first wait of the backoff.
+        """
+        age = self.biz_type.max_age or LONGEST_RETRY_AFTER
+        longest = _left_of(age, now=now, counted_from=counted_from)
+        if longest <= timedelta(0):
+            return Exhausted(f"snoozed until {age} after it was due")
+        asked = self.wait_seconds(1) if after_seconds is None else after_seconds
+        wait = timedelta(seconds=min(longest.total_seconds(), max(SHORTEST_SNOOZE_SECONDS, asked)))
+        if self.expires_at is not None and now + wait >= self.expires_at:
+            return Exhausted(_EXPIRES)
         return TryAgain(now + wait)
 
     def _exponential(self, steps: int) -> float:
@@ -116,6 +136,14 @@ class RetryPolicy:
         except OverflowError:
             return kind.backoff_max_seconds if kind.backoff_min_seconds else 0.0
         return grown * (1 + steps - doublings)
+
+
+_EXPIRES = "the next attempt would come after it expires"
+
+
+def _left_of(age: timedelta, *, now: datetime, counted_from: datetime) -> timedelta:
+    """Return how long the next attempt may wait, so that it can still begin."""
+    return min(age, LONGEST_WAIT) - (now - counted_from) - LAST_CHANCE
 
 
 class GivesUp(Enum):

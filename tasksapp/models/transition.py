@@ -44,7 +44,7 @@ class Transition(Enum):
     RETRY = Status.RUNNING, "retry", Status.PENDING, "the attempt failed; again after the backoff"
     RESOLVE_RETRY = Status.RUNNING, "resolve", Status.CANCELLED, "the attempt failed, and its business key was resolved"
     GIVE_UP = Status.RUNNING, "give up", Status.DEAD, "permanent failure, or attempts or age used up"
-    GIVE_BACK = Status.RUNNING, "give back", Status.PENDING, "not sent after all: no attempt is used"
+    GIVE_BACK = Status.RUNNING, "give back", Status.PENDING, "not sent after all, or snoozed: no attempt is used"
     OVERLAP = Status.RUNNING, "skip", Status.SKIPPED, "not sent after all: its series has a live one"
     LOSE = Status.RUNNING, "lose", Status.PENDING, "the lease of its worker or puller ran out: no attempt is used"
     LOSE_FOR_GOOD = Status.RUNNING, "lose", Status.DEAD, "the same, where it may be tried once only, or too often"

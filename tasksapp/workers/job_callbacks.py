@@ -13,7 +13,7 @@ from tasksapp.biz_types.target import NotAsItStands, own_target, target_of
 from tasksapp.biz_types.unreadable import HOLD
 from tasksapp.conf import options
 from tasksapp.delivery.callback import Callback, Target
-from tasksapp.delivery.outcomes import REMARK, CallbackResult, Delivered, GiveUp, Retry, Returned
+from tasksapp.delivery.outcomes import REMARK, CallbackResult, Delivered, GiveUp, Retry, Returned, Snooze
 from tasksapp.jobs import completion
 from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.running_job import RunningJob
@@ -164,6 +164,9 @@ def _finished(job: RunningJob, result: CallbackResult, *, now: datetime) -> Fini
             return completion.failed(
                 job, tried=tried, error_class=kind, now=now, retry_after_seconds=after_seconds, unsent=unsent
             )
+        case Snooze(reason, after_seconds):
+            tried = _tried(job, result, reason)
+            return completion.snoozed(job, tried=tried, now=now, after_seconds=after_seconds)
         case GiveUp(reason, kind):
             return completion.gave_up(job, tried=_tried(job, result, reason), reason=reason, error_class=kind)
         case Returned(reason, after_seconds, is_fault):

@@ -17,6 +17,7 @@ from celery.exceptions import Ignore, Reject, Retry
 from delayhub.celery_support.job_arguments import decoded
 from delayhub.celery_support.job_store import Again, Done, Failed, JobCall, NotRun, TaskOutcome
 from delayhub.clock import now_by
+from delayhub.snooze import Snooze
 from tasksapp.biz_types.masked_fields import Hide
 from tasksapp.errors import TaskRefused
 from tasksapp.jobs import completion
@@ -246,6 +247,8 @@ def _finished(job: RunningJob, *, tried: Tried, error: Exception | None, now: da
             return completion.gave_up(job, tried=tried, reason=str(error), error_class=error_class)
         case Reject():
             return completion.gave_up(job, tried=tried, reason=tried.error, error_class=task_error_class("Reject"))
+        case Snooze():
+            return completion.snoozed(job, tried=tried, now=now, after_seconds=error.seconds)
     cause = _cause(error) or error
     return completion.failed(
         job,

@@ -8,7 +8,7 @@ from typing import TypeVar
 from delayhub.telemetry.tracing import TracedSpan, attempt_span, is_on
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.dispatcher import Sends
-from tasksapp.delivery.outcomes import CallbackResult, GiveUp, Retry, Returned
+from tasksapp.delivery.outcomes import CallbackResult, GiveUp, Retry, Returned, Snooze
 from tasksapp.jobs.running_job import RunningJob
 
 T = TypeVar("T")
@@ -86,5 +86,5 @@ def _note_result(span: TracedSpan, result: CallbackResult) -> None:
         case Retry(reason=reason, kind=kind) | GiveUp(reason=reason, kind=kind):
             is_sealed = getattr(result.callback.context, "is_sealed", False)
             span.failed(_UNTOLD if is_sealed else reason, kind=kind)
-        case Returned(reason=reason):
+        case Returned(reason=reason) | Snooze(reason=reason):
             span.note(delayhub__given_back=reason)

@@ -10663,7 +10663,7 @@ export interface operations {
             410: {
                 headers: {
                     /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again; or it has succeeded and the other pending jobs of its business key are cancelled. */
-                    "DelayHub-Action"?: "done" | "fail" | "retry" | "cancel-others";
+                    "DelayHub-Action"?: "done" | "fail" | "retry" | "snooze" | "cancel-others";
                     /** @description The next attempt comes after so many seconds at the earliest. */
                     "DelayHub-Next-In"?: number;
                     /** @description The same, in seconds or as a date. */
@@ -10676,7 +10676,7 @@ export interface operations {
             "2XX": {
                 headers: {
                     /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again; or it has succeeded and the other pending jobs of its business key are cancelled. */
-                    "DelayHub-Action"?: "done" | "fail" | "retry" | "cancel-others";
+                    "DelayHub-Action"?: "done" | "fail" | "retry" | "snooze" | "cancel-others";
                     /** @description The next attempt comes after so many seconds at the earliest. */
                     "DelayHub-Next-In"?: number;
                     /** @description The same, in seconds or as a date. */
@@ -10689,7 +10689,7 @@ export interface operations {
             "3XX": {
                 headers: {
                     /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again; or it has succeeded and the other pending jobs of its business key are cancelled. */
-                    "DelayHub-Action"?: "done" | "fail" | "retry" | "cancel-others";
+                    "DelayHub-Action"?: "done" | "fail" | "retry" | "snooze" | "cancel-others";
                     /** @description The next attempt comes after so many seconds at the earliest. */
                     "DelayHub-Next-In"?: number;
                     /** @description The same, in seconds or as a date. */
@@ -10702,7 +10702,7 @@ export interface operations {
             "4XX": {
                 headers: {
                     /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again; or it has succeeded and the other pending jobs of its business key are cancelled. */
-                    "DelayHub-Action"?: "done" | "fail" | "retry" | "cancel-others";
+                    "DelayHub-Action"?: "done" | "fail" | "retry" | "snooze" | "cancel-others";
                     /** @description The next attempt comes after so many seconds at the earliest. */
                     "DelayHub-Next-In"?: number;
                     /** @description The same, in seconds or as a date. */
@@ -10715,7 +10715,7 @@ export interface operations {
             "5XX": {
                 headers: {
                     /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again; or it has succeeded and the other pending jobs of its business key are cancelled. */
-                    "DelayHub-Action"?: "done" | "fail" | "retry" | "cancel-others";
+                    "DelayHub-Action"?: "done" | "fail" | "retry" | "snooze" | "cancel-others";
                     /** @description The next attempt comes after so many seconds at the earliest. */
                     "DelayHub-Next-In"?: number;
                     /** @description The same, in seconds or as a date. */

@@ -57,8 +57,9 @@ HEADERS = [
 
 _ANSWERED = {
     ACTION: {
-        "schema": {"type": "string", "enum": ["done", "fail", "retry", "cancel-others"]},
-        "description": "What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again;"
+        "schema": {"type": "string", "enum": ["done", "fail", "retry", "snooze", "cancel-others"]},
+        "description": "What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again,"
+        " or is tried again without using an attempt (snooze);"
         " or it has succeeded and the other pending jobs of its business key are cancelled.",
     },
     NEXT_IN: {

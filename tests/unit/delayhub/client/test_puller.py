@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from delayhub import Snooze
 from delayhub.client import Claim, Client, GiveUp, Puller, TryAgain
 
 CLAIM: dict[str, Any] = {
@@ -95,3 +96,10 @@ def test_it_waits_an_hour_at_most_whatever_a_site_asks_for(asked: str, monkeypat
         puller.run(until_none_is_due=True)
 
     assert waits == [3_600]
+
+
+def test_a_job_that_its_handler_snoozes_is_released_for_so_long() -> None:
+    def wait(claim: Claim) -> None:
+        raise Snooze(90, reason="the report is not there yet")
+
+    assert ends_of(wait) == [("release", {"reason": "the report is not there yet", "retry_in": 90})]

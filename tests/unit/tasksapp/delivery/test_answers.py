@@ -9,7 +9,7 @@ import pytest
 
 from tasksapp.delivery.answers import ACTION, NEXT_IN, judge, retry_after_seconds
 from tasksapp.delivery.callback import Target
-from tasksapp.delivery.outcomes import CallbackOutcome, Delivered, GiveUp, Retry
+from tasksapp.delivery.outcomes import CallbackOutcome, Delivered, GiveUp, Retry, Snooze
 
 NOW_MS = 1_767_225_600_000
 
@@ -52,6 +52,7 @@ def test_a_biz_type_may_name_codes_that_are_final() -> None:
         ("cancel-others", Delivered(cancel_others=True)),
         ("fail", GiveUp("the receiver said: fail")),
         ("retry", Retry("the receiver said: retry", kind="asked")),
+        ("snooze", Snooze("the receiver said: snooze")),
         (" Done ", Delivered()),
     ],
 )
@@ -76,6 +77,7 @@ def test_an_action_that_means_nothing_is_passed_over() -> None:
 def test_a_receiver_may_say_when_to_come_back(headers: dict[str, str], after: float | None) -> None:
     assert judged(503, headers) == Retry("status 503", after, kind="http.503")
     assert judged(200, {**headers, ACTION: "retry"}) == Retry("the receiver said: retry", after, kind="asked")
+    assert judged(200, {**headers, ACTION: "snooze"}) == Snooze("the receiver said: snooze", after)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasksapp.api.openapi.callback import ACTION, HEADERS, NEXT_IN, WEBHOOKS
 from tasksapp.delivery import answers
-from tasksapp.delivery.outcomes import Delivered, GiveUp, Retry
+from tasksapp.delivery.outcomes import Delivered, GiveUp, Retry, Snooze
 from tasksapp.delivery.sent_headers import SIGNATURE, SentHeaders, own_lines
 
 FULL = SentHeaders(
@@ -44,4 +44,5 @@ def test_the_answers_are_those_that_are_understood() -> None:
         action: type(answers.judge(None, 500, {ACTION: action}, now_ms=0))  # type: ignore[arg-type]  # not asked
         for action in steering[ACTION]["schema"]["enum"]
     }
-    assert understood == {"done": Delivered, "cancel-others": Delivered, "fail": GiveUp, "retry": Retry}
+    taken = {"done": Delivered, "cancel-others": Delivered}
+    assert understood == {**taken, "fail": GiveUp, "retry": Retry, "snooze": Snooze}
