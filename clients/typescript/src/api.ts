@@ -10662,7 +10662,7 @@ export interface operations {
             /** @description The job is dead; so it is at a permanent status code of the biz type. */
             410: {
                 headers: {
-                    /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again; or it has succeeded and the other pending jobs of its business key are cancelled. */
+                    /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again, or is tried again without using an attempt (snooze); or it has succeeded and the other pending jobs of its business key are cancelled. */
                     "DelayHub-Action"?: "done" | "fail" | "retry" | "snooze" | "cancel-others";
                     /** @description The next attempt comes after so many seconds at the earliest. */
                     "DelayHub-Next-In"?: number;
@@ -10675,7 +10675,7 @@ export interface operations {
             /** @description The job has succeeded. */
             "2XX": {
                 headers: {
-                    /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again; or it has succeeded and the other pending jobs of its business key are cancelled. */
+                    /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again, or is tried again without using an attempt (snooze); or it has succeeded and the other pending jobs of its business key are cancelled. */
                     "DelayHub-Action"?: "done" | "fail" | "retry" | "snooze" | "cancel-others";
                     /** @description The next attempt comes after so many seconds at the earliest. */
                     "DelayHub-Next-In"?: number;
@@ -10688,7 +10688,7 @@ export interface operations {
             /** @description The attempt failed: redirects are not followed. */
             "3XX": {
                 headers: {
-                    /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again; or it has succeeded and the other pending jobs of its business key are cancelled. */
+                    /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again, or is tried again without using an attempt (snooze); or it has succeeded and the other pending jobs of its business key are cancelled. */
                     "DelayHub-Action"?: "done" | "fail" | "retry" | "snooze" | "cancel-others";
                     /** @description The next attempt comes after so many seconds at the earliest. */
                     "DelayHub-Next-In"?: number;
@@ -10701,7 +10701,7 @@ export interface operations {
             /** @description The attempt failed; the job is tried again, as the retry policy says. */
             "4XX": {
                 headers: {
-                    /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again; or it has succeeded and the other pending jobs of its business key are cancelled. */
+                    /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again, or is tried again without using an attempt (snooze); or it has succeeded and the other pending jobs of its business key are cancelled. */
                     "DelayHub-Action"?: "done" | "fail" | "retry" | "snooze" | "cancel-others";
                     /** @description The next attempt comes after so many seconds at the earliest. */
                     "DelayHub-Next-In"?: number;
@@ -10714,7 +10714,7 @@ export interface operations {
             /** @description The attempt failed; the job is tried again. Many in a row open the breaker. */
             "5XX": {
                 headers: {
-                    /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again; or it has succeeded and the other pending jobs of its business key are cancelled. */
+                    /** @description What becomes of the job, whatever the status code: it has succeeded, is dead, is tried again, or is tried again without using an attempt (snooze); or it has succeeded and the other pending jobs of its business key are cancelled. */
                     "DelayHub-Action"?: "done" | "fail" | "retry" | "snooze" | "cancel-others";
                     /** @description The next attempt comes after so many seconds at the earliest. */
                     "DelayHub-Next-In"?: number;
