@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from delayhub.celery_support.startup_checks import StartupChecks
 from tasksapp.access.keys import issue_key
 from tasksapp.alerts.watch import Watch
 from tasksapp.api.openapi.document import openapi_document
+from tasksapp.biz_types.sample_call import send_sample
 from tasksapp.health.readiness import Readiness
 from tasksapp.maintenance.loader import Loader, LoaderReporter
 from tasksapp.maintenance.thread import MaintenanceThread
@@ -38,6 +40,8 @@ from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.heartbeat_thread import HeartbeatThread, beat_of_child
 from tests.admin_scene import store_scene
 from tests.browser.admin_site import Workers, pages
+from tests.integration.tasksapp.receiver import Receiver
+from tests.waiting import wait_until
 
 ROUNDS = 5
 
@@ -67,6 +71,8 @@ def left_open_by(call: Callable[[], object], *, rounds: int = ROUNDS) -> int:
     before = open_descriptors()
     for _ in range(rounds):
         call()
+    with suppress(TimeoutError):  # the other end of a connection, a thread of this process, closes it a moment later
+        wait_until(lambda: open_descriptors() <= before, within_seconds=2)
     return open_descriptors() - before
 
 
@@ -85,7 +91,12 @@ def turn_of_maintenance(thread: MaintenanceThread) -> None:
     assert thread.run_once()
 
 
-def what_repeats(app: Celery, clock: RedisClock) -> dict[str, Callable[[], object]]:
+def call_of(url: str) -> Callable[[], object]:
+    """A test call, sent as alerts are: by an event loop of its own."""
+    return lambda: send_sample(BizType(code="sample", url=url), body="{}")
+
+
+def what_repeats(app: Celery, clock: RedisClock, receiver: Receiver) -> dict[str, Callable[[], object]]:
     """What workers, web servers and commands do again and again, by name."""
     readiness, loader = Readiness(), Loader(using="default")
     reporter, maintenance = LoaderReporter(using="default", clock=clock), MaintenanceThread(loader)
@@ -111,6 +122,8 @@ def what_repeats(app: Celery, clock: RedisClock) -> dict[str, Callable[[], objec
         "metrics of Redis": lambda: [*lane_numbers(), *queue_numbers(), *worker_numbers()],
         "queues": look_at_queues,
         "connection of the app": lambda: app.connection_for_write().transport,
+        "call of a receiver": call_of(receiver.url()),
+        "call of a receiver that is down": call_of("http://127.0.0.1:1/"),
         "publish": lambda: app.send_task("any.task"),
         "counts": control.counts,
         "backlogs": control.backlogs,
@@ -123,11 +136,13 @@ def what_repeats(app: Celery, clock: RedisClock) -> dict[str, Callable[[], objec
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_processes_repeat_leaves_no_descriptor_open(app: Celery, clock: RedisClock, biz_type: BizType) -> None:
-    left = {name: left_open_by(call) for name, call in what_repeats(app, clock).items()}
+def test_what_processes_repeat_leaves_no_descriptor_open(
+    app: Celery, clock: RedisClock, biz_type: BizType, receiver: Receiver
+) -> None:
+    left = {name: left_open_by(call) for name, call in what_repeats(app, clock, receiver).items()}
     connections.close_all()
 
-    assert {name: count for name, count in left.items() if count} == {}
+    assert {name: count for name, count in left.items() if count > 0} == {}
 
 
 @pytest.mark.django_db
@@ -151,4 +166,4 @@ def test_no_page_and_no_question_leaves_a_descriptor_open(
 
     left = {name: left_open_by(partial(read, address), rounds=1) for name, address in addresses.items()}
 
-    assert {name: count for name, count in left.items() if count} == {}
+    assert {name: count for name, count in left.items() if count > 0} == {}
