@@ -67,6 +67,8 @@ class AddressRefused(OSError):
             errno.EACCES, f"callbacks may not go to {host}: it has no public address, and none in ALLOWED_NETWORKS"
         )
         self.addresses = addresses
+        #: True if a name led there: it may have other addresses by the next attempt. An address stays what it is.
+        self.may_change = any(address != host for address in addresses)
 
 
 class AddressGuard:

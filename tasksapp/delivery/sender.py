@@ -185,6 +185,8 @@ def _failure(error: Exception, callback: Callback, *, unsent: bool) -> CallbackO
         # By TLS 1.3 it comes in the place of the answer, so the callback was sent, as far as can be said.
         return Retry(_BY_ALERT.get(alert.group(1), "the receiver refused TLS"), unsent=unsent, kind=Failure.TLS)
     match refusal:
+        case AddressRefused(may_change=True):
+            return Retry(str(refusal.strerror), unsent=unsent, kind=kind)
         case AddressRefused():
             return GiveUp(str(refusal.strerror), kind)
         case TimeoutError():

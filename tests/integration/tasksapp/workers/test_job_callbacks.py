@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import pytest
 from django.utils import timezone
 
 from delayhub.engine import TimerLane, due_ms
+from delayhub.testing import run_due_jobs
 from tasksapp.biz_types.unreadable import HOLD
 from tasksapp.delivery.callback import Callback
 from tasksapp.delivery.outcomes import REMARK, CallbackOutcome, CallbackResult, Delivered, GiveUp, Response, Retry
@@ -20,6 +23,8 @@ from tasksapp.models import Attempt, BizType, Job, Status
 from tasksapp.models.sealable import UNREADABLE
 from tasksapp.timers.redis_clock import RedisClock
 from tasksapp.workers.job_callbacks import JobCallbacks
+from tests.fixture_types import MakeBizType
+from tests.integration.tasksapp.receiver import Receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -120,6 +125,30 @@ def test_an_answer_with_a_fault_is_kept_where_it_has_succeeded(
     assert (attempt.job.status, attempt.error, attempt.status_code) == (Status.SUCCEEDED, "", 204)
     assert attempt.response_headers == {"delayhub-remark": "the body is too long"}
     assert attempt.request_line == "POST https://shop.example/"
+
+
+def test_a_job_whose_name_leads_inside_is_delivered_once_it_leads_out_and_else_dies_with_the_reason(
+    make_biz_type: MakeBizType, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leads_to: list[str] = []
+    port = urlsplit(receiver.url()).port
+
+    def resolve(host: str, *_: object, **__: object) -> list[Any]:
+        address = leads_to.pop() if host == "shop.example" else host
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    make_biz_type("order.named", url=f"http://shop.example:{port}/", max_attempts=2)
+    for second, status in (("127.0.0.1", Status.SUCCEEDED), ("10.1.2.3", Status.DEAD)):
+        leads_to.extend([second, "10.1.2.3"])
+        job_id = create("order.named").job_id
+        (first,) = run_due_jobs(send=True)
+        assert (first.job.status, first.job.error_class) == (Status.PENDING, "address")
+        Job.objects.filter(id=job_id).update(next_run_at=timezone.now())
+        (last,) = run_due_jobs(send=True)
+        assert (last.job.status, last.job.attempts) == (status, 2)
+
+    assert last.job.last_error.startswith("all 2 attempts failed; the last: callbacks may not go to shop.example")
 
 
 def test_jobs_whose_secret_cannot_be_read_are_given_back_and_get_timers(
