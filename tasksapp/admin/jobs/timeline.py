@@ -92,7 +92,7 @@ def read_timeline(request: HttpRequest, job: Job, *, before: int | None) -> Time
     events += [_attempt(request, job, attempt) for attempt in attempts[:PAGE_ATTEMPTS]]
     events.sort(key=lambda event: event.at or job.created_at)
     born = _("created by %(actor)s") % {"actor": job.created_by} if job.created_by else _("created")
-    return Timeline([Event(job.created_at, born), *events, _last(request, job)], older)
+    return Timeline([Event(job.created_at, born), *events, _last(request, job, attempts[:1])], older)
 
 
 def _deed(request: HttpRequest, entry: AuditEntry) -> Event:
@@ -168,12 +168,13 @@ def _headers(headers: Mapping[str, str], *, sees: bool) -> list[tuple[str, str |
     return [(name, str(value) if sees else hidden(str(value))) for name, value in headers.items()]
 
 
-def _last(request: HttpRequest, job: Job) -> Event:
+def _last(request: HttpRequest, job: Job, latest: Sequence[Attempt]) -> Event:
     values = {"number": job.attempts_used + 1}
     match job.status:
         case Status.PENDING:
             # A job that was snoozed or given back has no attempt that says why.
-            why = shown_error(job.last_error, sees_bodies=may_see_bodies(request), error_class=job.error_class)
+            why = "" if latest and latest[0].error == job.last_error else job.last_error
+            why = shown_error(why, sees_bodies=may_see_bodies(request), error_class=job.error_class)
             return Event(job.next_run_at, _("next: attempt %(number)d") % values, "next", why)
         case Status.RUNNING:
             return Event(job.updated_at, _("running"), "next")

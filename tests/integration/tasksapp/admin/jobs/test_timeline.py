@@ -77,6 +77,18 @@ def test_a_remark_on_an_answer_is_shown_and_is_no_failure(job: Job, admin_user: 
     assert attempt.detail.startswith("the body is too long · ")
 
 
+def test_the_next_attempt_of_a_snoozed_job_says_why_and_that_of_a_failed_one_does_not_repeat_it(
+    job: Job, admin_user: Any
+) -> None:
+    job.last_error, job.error_class = "the receiver said: snooze", "asked"
+    snoozed = timeline(job, admin_user).events[-1]
+    store_attempt(job, 1, status_code=503, error="status 503")
+    job.last_error, job.error_class = "status 503", "http.503"
+    failed = timeline(job, admin_user).events[-1]
+
+    assert [snoozed.detail, failed.detail] == ["the receiver said: snooze", ""]
+
+
 def test_headers_that_are_kept_short_are_shown_whole(job: Job, admin_user: Any) -> None:
     sent = SentHeaders(1_000, 1, 3, 0, 2, True, False, "", ("DelayHub/1", "order.close"))
     store_attempt(job, 1, status_code=204, request_line="POST https://shop.example/", request_headers=sent)
