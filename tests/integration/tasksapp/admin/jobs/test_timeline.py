@@ -80,10 +80,11 @@ def test_a_remark_on_an_answer_is_shown_and_is_no_failure(job: Job, admin_user: 
 def test_the_next_attempt_of_a_snoozed_job_says_why_and_that_of_a_failed_one_does_not_repeat_it(
     job: Job, admin_user: Any
 ) -> None:
-    job.last_error, job.error_class = "the receiver said: snooze", "asked"
+    pending = Job.objects.filter(id=job.id)
+    pending.update(status=Status.PENDING, last_error="the receiver said: snooze", error_class="asked")
     snoozed = timeline(job, admin_user).events[-1]
     store_attempt(job, 1, status_code=503, error="status 503")
-    job.last_error, job.error_class = "status 503", "http.503"
+    pending.update(last_error="status 503", error_class="http.503")
     failed = timeline(job, admin_user).events[-1]
 
     assert [snoozed.detail, failed.detail] == ["the receiver said: snooze", ""]
