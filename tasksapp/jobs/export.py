@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
+from weakref import finalize
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
@@ -200,7 +201,8 @@ class Sent:
 
     def __init__(self, export: Export, closed: Callable[[], object]) -> None:
         self._export, self._closed = export, closed
-        self._parts = self._cut()
+        self._parts = _cut(export)
+        finalize(self, closed)  # also where a server or a middleware drops the answer and does not close it
 
     def __iter__(self) -> Iterator[bytes]:
         return self._parts
@@ -213,10 +215,11 @@ class Sent:
         finally:
             self._closed()
 
-    def _cut(self) -> Generator[bytes]:
-        for page in self._export:
-            for begin in range(0, len(page), PART_BYTES):
-                yield page[begin : begin + PART_BYTES]
+
+def _cut(export: Export) -> Generator[bytes]:
+    for page in export:
+        for begin in range(0, len(page), PART_BYTES):
+            yield page[begin : begin + PART_BYTES]
 
 
 class Awaited:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from threading import Lock
+from threading import RLock
 
 from tasksapp.conf import options
 from tasksapp.errors import TooManyExports
@@ -18,7 +18,8 @@ class ExportSlots:
     """The slots of one process."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        # An answer that is dropped gives its slot back wherever the garbage collector runs, within the lock too.
+        self._lock = RLock()
         self._taken: Counter[str] = Counter()
 
     def take(self, holder: str) -> Callable[[], None]:
