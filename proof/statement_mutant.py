@@ -50,5 +50,6 @@ class StatementMutant(TextMutant):
 def statements() -> tuple[str, ...]:
     """The texts of statements that a mutant may be of."""
     values = [value for module in _MODULES for value in vars(module).values()]
+    values.append(claim_jobs.claim_statement())
     return tuple(value.sql if isinstance(value, StatementByIds) else value
                  for value in values if isinstance(value, StatementByIds | str))  # fmt: skip

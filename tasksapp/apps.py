@@ -44,6 +44,24 @@ _OF_WORKERS = (
 )
 
 
+#: What the abilities that come with the app add to claims and outcomes.
+_WAIT_RULES = (
+    "tasksapp.sql.ordered_claims.WAITS_FOR_TURN",
+    "tasksapp.sql.keep_last.WAITS_FOR_THE_ONE_BEFORE",
+    "tasksapp.sql.series_overlap.WAITS_FOR_SERIES",
+    "tasksapp.jobs.claim_ends.ENDS_WITH_FOLLOW_UPS",
+)
+_END_RULES = ("tasksapp.jobs.claim_ends.ENDS_RESOLVED",)
+_CLAIM_HOOKS = ("tasksapp.sql.series_overlap.SETTLES_OVERLAPS", "tasksapp.jobs.flow_order.WAKES_AFTER_CLAIM")
+_OUTCOME_HOOKS = (
+    "tasksapp.jobs.flow_order.WAKES_AFTER_OUTCOME",
+    "tasksapp.jobs.outcome_followers.RELEASES_SERIES",
+    "tasksapp.jobs.outcome_followers.WAKES_WAITING",
+    "tasksapp.jobs.outcome_followers.CANCELS_OTHERS",
+    "tasksapp.jobs.outcome_followers.SENDS_SIGNALS",
+)
+
+
 class TasksAppConfig(AppConfig):
     """Installs the timeout centre in a project: ``INSTALLED_APPS += ["tasksapp"]``."""
 
@@ -57,12 +75,17 @@ class TasksAppConfig(AppConfig):
         from delayhub.celery_support.job_store import register_job_store  # noqa: PLC0415  only where Django is set up
         from tasksapp import checks  # noqa: F401, PLC0415  the import registers them
         from tasksapp.alerts import settings_check  # noqa: F401, PLC0415  it registers a check
+        from tasksapp.extending import claim_rules, outcome_hooks  # noqa: PLC0415  only where Django is set up
 
         for path, tag in _CHECKS.items():
             register(_called_at_first_use(path), tag)
         register(
             _called_at_first_use("tasksapp.timers.celery_settings.check_patience"), Tags.compatibility, deploy=True
         )
+        claim_rules.wait_rules.add(*_WAIT_RULES)
+        claim_rules.end_rules.add(*_END_RULES)
+        claim_rules.claim_hooks.add(*_CLAIM_HOOKS)
+        outcome_hooks.outcome_hooks.add(*_OUTCOME_HOOKS)
         register_job_store(SimpleLazyObject(_called_at_first_use("tasksapp.task_backends.delayed_task.TableStore")))
         connection_created.connect(
             _called_at_first_use("tasksapp.sql.driver.lost_connection.watch"),

@@ -12,16 +12,16 @@ from django.db import transaction
 from delayhub.clock import moment
 from tasksapp.biz_types.cache import biz_type_cache
 from tasksapp.conf import options
+from tasksapp.extending.claim_rules import claim_hooks
 from tasksapp.jobs import job_log
 from tasksapp.jobs.completer import Completer
-from tasksapp.jobs.flow_order import wake_keys_of
-from tasksapp.jobs.follow_ups import EndedJob, has_receivers, make_follow_ups, send_signals
+from tasksapp.jobs.follow_ups import EndedJob, has_receivers, send_signals
 from tasksapp.jobs.running_job import RunningJob
 from tasksapp.models import BizType, Job, Status
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.claim_jobs import Pulling, claim_jobs
-from tasksapp.sql.expire_jobs import count_dead, expire_jobs
+from tasksapp.sql.expire_jobs import count_dead
 from tasksapp.stats.pulse_recorder import pulse_recorder
 from tasksapp.timers.arming import move
 from tasksapp.timers.redis_clock import RedisClock
@@ -158,9 +158,9 @@ class Claimer:
         later |= dict.fromkeys(answer.shut, now + SHUT_WAIT)
         if later:
             self._arm_again(later)
-        if answer.blocked or answer.ended:
-            # After the claim: a job that has become the first meanwhile was woken before its timer was used up here.
-            wake_keys_of([*answer.blocked, *answer.ended], using=self._using)
+        for hook in claim_hooks.all:
+            if hook.after is not None:
+                hook.after(answer, self._using)
         self._send_signals(answer.ended)
         return answer, [*later, *answer.ended, *answer.blocked]
 
@@ -177,8 +177,6 @@ class Claimer:
             forward_seconds=forward_seconds,
             pulling=pulling,
         )
-        if answer.expiring:
-            self._expire(answer, now=now)
         if answer.ended:
             count_dead(answer.ended, using=self._using)
         if answer.died:
@@ -186,16 +184,6 @@ class Claimer:
         if answer.ended:
             self._log_ended(answer.ended)
         return answer
-
-    def _expire(self, answer: ClaimAnswer, *, now: datetime) -> None:
-        """Ends jobs that are too old, too late or resolved, and makes the jobs that follow, in one transaction."""
-        with transaction.atomic(using=self._using):
-            expired = expire_jobs(answer.expiring, now=now, worker=self._worker, using=self._using)
-            make_follow_ups([EndedJob.of(job) for job in expired], using=self._using)
-        ended = {job.id for job in expired}
-        answer.ended += ended
-        answer.died += [(job.biz_type_id, job.error_class) for job in expired if job.status == Status.DEAD]
-        answer.locked += [job_id for job_id in answer.expiring if job_id not in ended]
 
     def _log_ended(self, ended: Sequence[UUID]) -> None:
         """A line for each that was not delivered after all: dead, skipped, or called off."""

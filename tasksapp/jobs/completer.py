@@ -12,29 +12,23 @@ from uuid import UUID
 from django.db import DatabaseError, InterfaceError, connections, transaction
 
 from delayhub.clock import Clock, due_ms, now_by
-from tasksapp.access.actors import RECEIVER
 from tasksapp.biz_types.failure_counter import FailureCounter
 from tasksapp.biz_types.unreadable import hold
+from tasksapp.extending.outcome_hooks import Outcomes, outcome_hooks
 from tasksapp.jobs import job_log
 from tasksapp.jobs.at_rest import outcome_at_rest
-from tasksapp.jobs.bulk import BATCH_ROWS, apply_many
 from tasksapp.jobs.completion import undeliverable
-from tasksapp.jobs.flow_order import wake_keys
-from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, has_receivers, make_follow_ups, send_signals
+from tasksapp.jobs.follow_ups import EndedJob, follow_up_of, make_follow_ups
 from tasksapp.jobs.masking import hidden_by, hide_in
 from tasksapp.jobs.running_job import RunningJob
-from tasksapp.jobs.verbs import Verb
-from tasksapp.models import LIVE, BizType, Job, Status, Transition
+from tasksapp.models import BizType, Job, Status, Transition
 from tasksapp.models.conflicts import repeated
 from tasksapp.models.database_faults import is_away, is_conflict, is_lock_timeout
 from tasksapp.models.encrypted_text import SecretUnreadable
 from tasksapp.models.new_job import seal_place
 from tasksapp.models.sealed_value import Tampered
 from tasksapp.sql.finished import Finished
-from tasksapp.sql.keep_last import wake_waiting
 from tasksapp.sql.leases import renew_leases
-from tasksapp.sql.ordered_keys import keys_in_order
-from tasksapp.sql.series_overlap import release_series
 from tasksapp.sql.write_outcomes import write_outcomes
 from tasksapp.stats.pulse_recorder import Ended, pulse_recorder
 from tasksapp.timers.arming import move
@@ -176,21 +170,17 @@ class Completer:
             for completion in failed
             if completion.runs_again
         ]
-        again += self._release_series(completions)
-        again += self._wake_waiting(kept)
+        outcomes, hooks = Outcomes(completions, kept, now, self._using, self._on_live_connection), outcome_hooks.all
+        for hook in hooks:
+            if hook.timers is not None:
+                again += hook.timers(outcomes)
         if again:
             # Put, not ensured: the timer of this attempt may still be leased, and its acknowledgement must not end the
             # next one.
             move(again)
-        if ordered := keys_in_order(completion.job.row for completion in kept):
-            # Also where a retry is to follow: the row may have become cancelled, and then the next one's turn has come.
-            wake_keys(ordered, using=self._using)
-        for completion in completions:
-            if completion.cancel_others:
-                self._cancel_others(completion.job)
-        if has_receivers(Status.SUCCEEDED) or has_receivers(Status.DEAD):
-            ended = [completion.ended for completion in kept if has_receivers(completion.finished.status)]
-            send_signals([job for job in ended if job.status in {Status.SUCCEEDED, Status.DEAD}], using=self._using)
+        for hook in hooks:
+            if hook.follow is not None:
+                hook.follow(outcomes)
         return written
 
     def put_off(self, unreadable: Sequence[tuple[RunningJob, SecretUnreadable]]) -> None:
@@ -305,36 +295,6 @@ class Completer:
                 biz_type, failed=heard[False], succeeded=heard[True] > 0, now_ms=now_ms, no_token=no_token
             ):
                 self.on_breaker_open(biz_type.queue, no_token or "the receiver is down")
-
-    def _release_series(self, completions: Sequence[Completion]) -> list[Timer]:
-        """Notes that live jobs of series have ended; gives back the timers of the jobs that waited for it."""
-        ids = [job.row.series_id for job, *_ in completions if job.row.series_id is not None]
-        if not ids:
-            return []
-        woken = self._on_live_connection(lambda: release_series(ids, now=now_by(self._clock), using=self._using))
-        return [Timer.of(job, job.biz_type) for job in woken]
-
-    def _wake_waiting(self, kept: Sequence[Completion]) -> list[Timer]:
-        """The timers of jobs that waited for one of these to end, where biz types keep the last."""
-        ended = {
-            (completion.job.row.biz_type_id, completion.job.row.biz_id)
-            for completion in kept
-            if completion.job.biz_type.one_live == BizType.OneLive.LAST and not completion.runs_again
-        }
-        if not ended:
-            return []
-        woken = self._on_live_connection(lambda: wake_waiting(ended, now=now_by(self._clock), using=self._using))
-        return [Timer.of(job, job.biz_type) for job in woken]
-
-    def _cancel_others(self, job: RunningJob) -> None:
-        """Cancels the other live jobs of the job's business key."""
-        if not job.row.biz_id:
-            return
-        others = Job.objects.using(self._using).filter(
-            biz_type_id=job.row.biz_type_id, biz_id=job.row.biz_id, status__in=LIVE
-        )
-        ids = list(others.exclude(id=job.id).values_list("id", flat=True)[:BATCH_ROWS])
-        apply_many(Verb.CANCEL, ids, by=RECEIVER, using=self._using)
 
 
 def _with_resolved(completions: Sequence[Completion], resolved: Set[UUID]) -> list[Completion]:

@@ -11,7 +11,10 @@ from django.db import Error, transaction
 from django.utils import timezone
 
 from tasksapp.errors import NotFirst
+from tasksapp.extending.claim_rules import ClaimHook
+from tasksapp.extending.outcome_hooks import OutcomeHook, Outcomes
 from tasksapp.models import BizType, Job
+from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.occurrences import NewOccurrence
 from tasksapp.sql.ordered_keys import Key, first_jobs_of, keys_in_order, placed
 from tasksapp.sql.pending_rows import PendingRow, pages
@@ -137,3 +140,19 @@ def not_first(ids: Sequence[UUID], *, using: str) -> set[UUID]:
 def _not_first(keys: Mapping[UUID, Key], *, using: str) -> set[UUID]:
     first = {job.key: job.id for job in first_jobs_of(set(keys.values()), using=using)}
     return {job_id for job_id, key in keys.items() if first.get(key, job_id) != job_id}
+
+
+def _wake_after_claim(answer: ClaimAnswer, using: str) -> None:
+    # After the claim: a job that has become the first in the meantime was woken before its timer was used up by it.
+    if answer.blocked or answer.ended:
+        wake_keys_of([*answer.blocked, *answer.ended], using=using)
+
+
+def _wake_after_outcome(outcomes: Outcomes) -> None:
+    # Also if a retry is to follow: the row may have become cancelled, and then it is the next one's turn.
+    if keys := keys_in_order(one.job.row for one in outcomes.kept):
+        wake_keys(keys, using=outcomes.using)
+
+
+WAKES_AFTER_CLAIM = ClaimHook(rank=10, after=_wake_after_claim)
+WAKES_AFTER_OUTCOME = OutcomeHook(rank=10, follow=_wake_after_outcome)

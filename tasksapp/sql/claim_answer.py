@@ -13,15 +13,11 @@ from tasksapp.models import Transition
 
 
 class Left(StrEnum):
-    """Why a claim left a row as it is; the first that holds."""
+    """Why a claim left a row as it is, apart from the rules of abilities. The first that holds counts."""
 
     GONE = "gone"
     NOT_DUE = "not due"
     SHUT = "shut"
-    ORDERED = "ordered"
-    WAITING = "waiting"
-    UNSETTLED = "unsettled"
-    EXPIRING = "expiring"
     LOCKED = "locked"
 
 
@@ -78,10 +74,8 @@ class ClaimAnswer:
         locked: another transaction holds the row at this moment.
         ended: too old or too late, or its series has a live one: skipped or dead by this claim.
         died: of those that are dead, the biz type's id and the kind of error.
-        ordered: they may be claimed once the claim holds their flow keys.
-        waiting: they may be claimed once no other job of their biz id has begun and has not ended.
-        blocked: others of their ordered flow keys come before.
-        expiring: too old, too late or resolved, where their end may make another job; left as they are.
+        left: by the name of its rule, rows that a rule left and that are decided apart.
+        blocked: rows that wait for other jobs; the ability that left them sets their timers.
         gone: not pending any more, under way to another worker, or no such row.
     """
 
@@ -94,16 +88,16 @@ class ClaimAnswer:
     ended: list[UUID] = field(default_factory=list)
     died: list[tuple[int, str]] = field(default_factory=list)
     gone: list[UUID] = field(default_factory=list)
-    expiring: list[UUID] = field(default_factory=list)
-    ordered: list[UUID] = field(default_factory=list)
-    waiting: list[UUID] = field(default_factory=list)
     blocked: list[UUID] = field(default_factory=list)
+    left: dict[str, list[UUID]] = field(default_factory=dict)
 
     def add(self, other: ClaimAnswer) -> None:
-        """Notes what became of other ids, claimed with the same token."""
+        """Add what became of other ids, claimed with the same token."""
         for part in fields(self):
-            if part.name != "token":
+            if part.name not in {"token", "left"}:
                 getattr(self, part.name).extend(getattr(other, part.name))
+        for name, ids in other.left.items():
+            self.left.setdefault(name, []).extend(ids)
 
     def add_taken(self, job: ClaimedJob, *, status: str) -> None:
         """Notes a row that the claim changed, by the status it has now."""
@@ -116,21 +110,19 @@ class ClaimAnswer:
             if status == Transition.EXPIRE.target:
                 self.died.append((job.biz_type_id, job.error_class))
 
-    def add_left(self, job_id: UUID, left: Left, *, next_run_at: datetime, settled_at: datetime) -> None:
-        """Notes a row that the claim left as it was, by the reason for that."""
-        if left is Left.NOT_DUE:
-            self.not_due.append((job_id, next_run_at))
-        elif left is Left.UNSETTLED:
-            self.not_due.append((job_id, settled_at))
-        else:
-            {
-                Left.GONE: self.gone,
-                Left.SHUT: self.shut,
-                Left.ORDERED: self.ordered,
-                Left.WAITING: self.waiting,
-                Left.EXPIRING: self.expiring,
-                Left.LOCKED: self.locked,
-            }[left].append(job_id)
+    def add_left(self, job_id: UUID, left: str, *, next_run_at: datetime) -> None:
+        """Note a row that the claim left as it was, by the reason for that: a member of Left, or the name of a rule."""
+        match left:
+            case Left.NOT_DUE:
+                self.not_due.append((job_id, next_run_at))
+            case Left.GONE:
+                self.gone.append(job_id)
+            case Left.SHUT:
+                self.shut.append(job_id)
+            case Left.LOCKED:
+                self.locked.append(job_id)
+            case _:
+                self.left.setdefault(left, []).append(job_id)
 
     def keep_order(self, ids: Sequence[UUID]) -> None:
         """Puts what is ours into the order of the ids, that of their timers: the most urgent one runs first."""
@@ -142,5 +134,5 @@ class ClaimAnswer:
         """Notes as gone those of the ids of which nothing is known."""
         known = {job.id for job in (*self.claimed, *self.forwarded)}
         known.update((job_id for job_id, _ in self.not_due), self.shut, self.locked, self.ended, self.gone)
-        known.update(self.expiring, self.blocked)
+        known.update(self.blocked)
         self.gone += [job_id for job_id in ids if job_id not in known]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, get_args, get_type_hints
 from uuid import UUID
@@ -13,20 +13,16 @@ from uuid import UUID
 from django.db import Error, connections, transaction
 from django.db.models import F
 
-from tasksapp.models import BizType, Job, Series, Transition, error_class
+from tasksapp.extending.claim_rules import Claim, EndRule, WaitRule, claim_hooks, end_rules, wait_rules
+from tasksapp.models import BizType, Job, Transition, error_class
 from tasksapp.models.conflicts import repeated
 from tasksapp.models.job import age_begins, age_used_up
 from tasksapp.models.sealable import stored
-from tasksapp.models.series import MISSED
 from tasksapp.sql.biz_type_revision import COLUMN, content_revision
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob, Left
 from tasksapp.sql.decision import Decision, among
 from tasksapp.sql.driver.prepared import StatementByIds
-from tasksapp.sql.keep_last import MARK, begin_waiting, is_waiting
-from tasksapp.sql.ordered_keys import begin_jobs, take_turns
 from tasksapp.sql.read_values import Moments, unix_microseconds
-from tasksapp.sql.series_overlap import WAIT, settle_overlaps
-from tasksapp.sql.tombstones import HAS_TOMBSTONE, resolved_ids
 
 logger = logging.getLogger(__name__)
 
@@ -35,9 +31,6 @@ NOT_TAKEN = (
     "its task was sent, but no worker has run it: it waits behind others or for a limit, none has registered it, or"
     " none consumes its queue"
 )
-#: When an occurrence is claimed again that would be too late, but whose series has yet to say what an outage made late.
-SETTLE_WAIT = timedelta(seconds=1)
-
 #: The reason of a job that the claim does not end, and its kind: what they were, unless its task is sent once more.
 _SENT_AGAIN = f"seen.decision = '{Decision.FORWARD}' AND j.lease_until IS NOT NULL"
 _REASON_LEFT = f"CASE WHEN {_SENT_AGAIN} THEN '{NOT_TAKEN}' ELSE j.last_error END"
@@ -87,6 +80,7 @@ _COLUMNS = ", ".join(
 )
 _ID, _NEXT_RUN_AT = ClaimedJob._fields.index("id"), ClaimedJob._fields.index("next_run_at")
 
+
 #: Rows are found by their ids alone. Where statistics know of no pending rows, as between two bursts, the planner would
 #: walk the index of those from end to end for each claim; the CASE keeps it from that. Before there are statistics, as
 #: after an import, it would read all that a biz type has in an index that begins with it, but for the ``LEFT`` of the
@@ -96,21 +90,20 @@ _ID, _NEXT_RUN_AT = ClaimedJob._fields.index("id"), ClaimedJob._fields.index("ne
 #: came meanwhile was not looked for.
 #: ``OFFSET 0`` has each decision made once: without it the planner would write ``due`` into each of its readers' terms.
 #: ``SHUT`` is the rule of ``BizType.is_shut``, ``OLD`` that of ``tasksapp.models.job.age_used_up``.
-_CLAIM = StatementByIds(
-    f"""
+def _composed(waiting: Sequence[WaitRule], ending: Sequence[EndRule]) -> StatementByIds:
+    columns = "".join(f"{sql} AS {name}, " for rule in waiting for name, sql in rule.columns.items())
+    ends = " ".join(f"WHEN {rule.when} THEN '{rule.decision}'" for rule in ending)
+    waits = " ".join(f"WHEN {rule.when} THEN '{rule.name}'" for rule in waiting)
+    return StatementByIds(
+        f"""
 WITH due AS (
     SELECT j.id, j.version, j.status, j.next_run_at, j.lease_until, b.{COLUMN} AS biz_type_revision, b.timeout_seconds,
-        b.guarantee, j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts, b.on_dead, b.on_resolved,
+        b.guarantee, j.max_attempts AS own_attempts, b.max_attempts AS usual_attempts,
         NOT b.enabled OR b.moved_to <> '' OR coalesce(b.paused_until > %(now)s, false) AS shut,
         (b.target = '{BizType.Target.PULL}') <> %(pulling)s AS elsewhere,
-        b.ordered <> '{BizType.Ordered.NO}' AND j.place IS NOT NULL AND NOT %(in_turn)s AS ordered,
-        ascii(j.live_key) = {ord(MARK)} AS waiting,
-        j.occurrence_at IS NOT NULL AND j.attempts = 0 AND EXISTS (
-            SELECT FROM delayhub_series s
-            WHERE s.id = j.series_id AND s.make_at < %(now)s - interval '{MISSED.total_seconds()} s'
-        ) AS after_outage,
+        {columns}
         CASE
-            WHEN b.has_tombstones AND {HAS_TOMBSTONE} THEN '{Decision.RESOLVED}'
+            {ends}
             WHEN j.expires_at <= %(now)s AND j.redriven_at IS NULL
                 THEN CASE WHEN j.attempts = j.attempt_base THEN '{Decision.EXPIRED}' ELSE '{Decision.LAPSED}' END
             WHEN %(now)s - coalesce(j.redriven_at, j.due_at) > b.max_age THEN '{Decision.OLD}'
@@ -127,11 +120,7 @@ WITH due AS (
         WHEN status <> '{Transition.CLAIM.source}' OR lease_until > %(now)s AND %(forward)s > 0 THEN '{Left.GONE}'
         WHEN elsewhere OR next_run_at > %(now)s THEN '{Left.NOT_DUE}'
         WHEN shut THEN '{Left.SHUT}'
-        WHEN ordered THEN '{Left.ORDERED}'
-        WHEN waiting THEN '{Left.WAITING}'
-        WHEN after_outage AND decision IN {among(one for one in Decision if one.by_lateness)} THEN '{Left.UNSETTLED}'
-        WHEN on_dead <> '' AND decision IN {among(one for one in Decision if one.is_death)} THEN '{Left.EXPIRING}'
-        WHEN on_resolved <> '' AND decision = '{Decision.RESOLVED}' THEN '{Left.EXPIRING}'
+        {waits}
     END AS left_as FROM due
 ), free AS (
     SELECT seen.* FROM seen JOIN delayhub_job j ON j.id = seen.id
@@ -161,17 +150,33 @@ WITH due AS (
 SELECT coalesce(seen.left_as, '{Left.LOCKED}'), taken.status, {_COLUMNS}
 FROM seen LEFT JOIN taken ON taken.id = seen.id
 """,  # noqa: S608  our own constants
-    {
-        "now": "timestamptz",
-        "token": "bigint",
-        "worker": "text",
-        "lease": "double precision",
-        "whole_lease": "double precision",
-        "forward": "double precision",
-        "pulling": "boolean",
-        "in_turn": "boolean",
-    },
-)
+        {
+            "now": "timestamptz",
+            "token": "bigint",
+            "worker": "text",
+            "lease": "double precision",
+            "whole_lease": "double precision",
+            "forward": "double precision",
+            "pulling": "boolean",
+            "in_turn": "boolean",
+        },
+    )
+
+
+class _Composed:
+    """The statement, and the rules that it is composed of."""
+
+    rules: tuple[Sequence[WaitRule], Sequence[EndRule]] | None = None
+    statement: StatementByIds
+
+
+def claim_statement() -> StatementByIds:
+    """Return the claim as PostgreSQL runs it, composed of the rules that are added."""
+    waiting, ending = wait_rules.all, end_rules.all
+    known = _Composed.rules
+    if known is None or known[0] is not waiting or known[1] is not ending:
+        _Composed.statement, _Composed.rules = _composed(waiting, ending), (waiting, ending)
+    return _Composed.statement
 
 
 @repeated
@@ -206,76 +211,60 @@ def claim_jobs(
         "forward": forward_seconds,
         "pulling": pulling is not None,
     }
-    _claim(answer, ids, in_turn=False, using=using, values=values)
-    apart: Sequence[tuple[list[UUID], Callable[..., ClaimAnswer]]] = (
-        (answer.waiting, _claim_waiting),
-        (answer.ordered, _claim_in_turn),
-    )
-    for asked, claim in apart:
-        if not asked:
-            continue
-        try:
-            answer.add(claim(asked, token=answer.token, using=using, values=values))
-        except Error:
-            if not answer.claimed:
-                raise
-            # What was claimed before is ours already: it is delivered, and the others come again.
-            logger.exception("claiming jobs that wait for others failed")
-            answer.locked += asked
-    if any(job.series_id is not None for job in answer.claimed):
-        settle_overlaps(answer, now=now, using=using)
+
+    def claim(into: ClaimAnswer, some: Sequence[UUID], in_turn: bool) -> None:
+        _claim(into, some, in_turn=in_turn, values=values, under_way=under_way)
+
+    under_way = Claim(now, using, answer.token, worker, claim)
+    claim(answer, ids, False)
+    if answer.left:
+        _claim_apart(answer, under_way)
+    for hook in claim_hooks.all:
+        if hook.settle is not None:
+            hook.settle(answer, under_way)
     answer.keep_order(ids)
     answer.add_missing(ids)
     return answer
 
 
-def _claim(answer: ClaimAnswer, ids: Sequence[UUID], *, in_turn: bool, using: str, values: dict[str, Any]) -> None:
-    """The statement; ``in_turn``: the caller holds the flow keys of those that are ordered, and they are the first."""
-    if connections[using].vendor == "postgresql":
+def _claim_apart(answer: ClaimAnswer, under_way: Claim) -> None:
+    """Decide about the rows that rules left, those of the highest rank first."""
+    rules = {rule.name: rule for rule in wait_rules.all}
+    while answer.left:  # what is claimed apart may be left by another rule
+        rule = max((rules[name] for name in answer.left), key=lambda one: one.rank)
+        ids = answer.left.pop(rule.name)
+        if rule.again_after is not None:
+            answer.not_due += [(job_id, under_way.now + rule.again_after) for job_id in ids]
+        if rule.apart is None:
+            continue
+        try:
+            answer.add(rule.apart(ids, under_way, False))
+        except Error:
+            if not answer.claimed:
+                raise
+            # What was claimed before is ours already: it is delivered, and the others are claimed again.
+            logger.exception("deciding about %s jobs failed: %s", len(ids), rule.name)
+            answer.locked += ids
+
+
+def _claim(
+    answer: ClaimAnswer, ids: Sequence[UUID], *, in_turn: bool, values: dict[str, Any], under_way: Claim
+) -> None:
+    """Run the statement; ``in_turn``: the caller holds the turn of these rows."""
+    connection = connections[under_way.using]
+    if connection.vendor == "postgresql":
         moments = Moments()
-        for row in _CLAIM.rows(connections[using], ids, {**values, "token": answer.token, "in_turn": in_turn}):
-            _add(answer, row, now=values["now"], moments=moments)
+        for row in claim_statement().rows(connection, ids, {**values, "token": answer.token, "in_turn": in_turn}):
+            _add(answer, row, moments=moments)
     else:
-        _claim_by_orm(answer, ids, using=using, in_turn=in_turn, **values)
+        _claim_by_orm(answer, ids, in_turn=in_turn, under_way=under_way, **values)
 
 
-@repeated
-def _claim_waiting(
-    ids: Sequence[UUID], *, token: int, using: str, values: dict[str, Any], in_turn: bool = False
-) -> ClaimAnswer:
-    """Claims those of the jobs that wait for no other one of their biz id any more."""
-    answer, now = ClaimAnswer(token=token), values["now"]
-    turns = begin_waiting(ids, now=now, using=using, in_turn=in_turn)
-    answer.not_due = [(job_id, now + WAIT) for job_id in turns.behind]
-    answer.locked = [job_id for job_id in ids if job_id not in {*turns.begun, *turns.behind}]
-    if turns.begun:
-        _claim(answer, turns.begun, in_turn=in_turn, using=using, values=values)
-    return answer
-
-
-@repeated
-def _claim_in_turn(ids: Sequence[UUID], *, token: int, using: str, values: dict[str, Any]) -> ClaimAnswer:
-    """Claims those of the ordered jobs that are the first of their flow keys; one transaction holds the keys."""
-    answer = ClaimAnswer(token=token)
-    with transaction.atomic(using=using):
-        turns = take_turns(ids, using=using)
-        answer.blocked, answer.locked = turns.blocked, turns.locked
-        if turns.first:
-            _claim(answer, turns.first, in_turn=True, using=using, values=values)
-            if answer.waiting:
-                answer.add(_claim_waiting(answer.waiting, token=token, using=using, values=values, in_turn=True))
-            begun = begin_jobs([job.id for job in (*answer.claimed, *answer.forwarded)], using=using)
-            answer.claimed = [job._replace(turn=begun[job.id]) for job in answer.claimed]
-    return answer
-
-
-def _add(answer: ClaimAnswer, row: Sequence[Any], *, now: datetime, moments: Moments) -> None:
+def _add(answer: ClaimAnswer, row: Sequence[Any], *, moments: Moments) -> None:
     """Notes what a row of the statement says."""
     left, became, *columns = row
     if became is None:
-        answer.add_left(
-            columns[_ID], Left(left), next_run_at=moments[columns[_NEXT_RUN_AT]], settled_at=now + SETTLE_WAIT
-        )
+        answer.add_left(columns[_ID], left, next_run_at=moments[columns[_NEXT_RUN_AT]])
         return
     for index in _MOMENTS:
         columns[index] = moments[columns[index]]
@@ -293,20 +282,21 @@ def _claim_by_orm(
     forward: float,
     pulling: bool,
     in_turn: bool,
-    using: str,
+    under_way: Claim,
 ) -> None:
     """The same where the whole database is locked by one writer at a time."""
     ours: dict[tuple[Decision, float, bool, bool], list[UUID]] = {}
+    using = under_way.using
     with transaction.atomic(using=using):
         jobs = Job.objects.using(using)
         found = list(jobs.filter(id__in=ids).select_related("biz_type"))
-        resolved = resolved_ids([job for job in found if job.biz_type.has_tombstones], using=using)
+        ended = {job_id: rule.decision for rule in reversed(end_rules.all) for job_id in rule.found(found, using)}
         for job in found:
             biz_type = job.biz_type
-            decision = Decision.RESOLVED if job.id in resolved else decision_of(job, now=now, forwarding=forward > 0)
-            left = _left(job, decision, now=now, forward=forward, pulling=pulling, in_turn=in_turn)
+            decision = ended.get(job.id) or decision_of(job, now=now, forwarding=forward > 0)
+            left = _left(job, decision, under_way, forward=forward, pulling=pulling, in_turn=in_turn)
             if left is not None:
-                answer.add_left(job.id, left, next_run_at=job.next_run_at, settled_at=now + SETTLE_WAIT)
+                answer.add_left(job.id, left, next_run_at=job.next_run_at)
                 continue
             counted = decision is Decision.RUN and biz_type.guarantee == BizType.Guarantee.AT_MOST_ONCE
             seconds = lease + biz_type.timeout_seconds if whole_lease is None else whole_lease
@@ -327,30 +317,18 @@ def _claim_by_orm(
             jobs.filter(id__in=group).update(**values, worker=worker, updated_at=now)
 
 
-def _left(job: Job, decision: Decision, *, now: datetime, forward: float, pulling: bool, in_turn: bool) -> Left | None:
-    """Why a claim leaves a job as it is; None: it does not."""
-    under_way = bool(forward and job.lease_until is not None and job.lease_until > now)
-    if job.status != Transition.CLAIM.source or under_way:
+def _left(
+    job: Job, decision: Decision, under_way: Claim, *, forward: float, pulling: bool, in_turn: bool
+) -> str | None:
+    """Return why a claim leaves a job as it is; None if it does not."""
+    now = under_way.now
+    if job.status != Transition.CLAIM.source or bool(forward and job.lease_until is not None and job.lease_until > now):
         return Left.GONE
     if job.biz_type.is_pulled != pulling or job.next_run_at > now:
         return Left.NOT_DUE
     if job.biz_type.is_shut(now=now):
         return Left.SHUT
-    is_ordered = job.biz_type.is_ordered and job.place is not None and not in_turn
-    if is_ordered or is_waiting(job.live_key):
-        return Left.ORDERED if is_ordered else Left.WAITING
-    if decision.by_lateness and _is_after_outage(job, now=now):
-        return Left.UNSETTLED
-    follow_up = job.biz_type.on_dead if decision.is_death else ""
-    follow_up = job.biz_type.on_resolved if decision is Decision.RESOLVED else follow_up
-    return Left.EXPIRING if follow_up else None
-
-
-def _is_after_outage(job: Job, *, now: datetime) -> bool:
-    """Whether the job is an occurrence that no worker has taken, and its series waits to be looked at since long."""
-    if job.series_id is None or job.occurrence_at is None or job.attempts:
-        return False
-    return Series.objects.using(job._state.db).filter(id=job.series_id, make_at__lt=now - MISSED).exists()
+    return next((rule.name for rule in wait_rules.all if rule.holds(job, decision, under_way, in_turn)), None)
 
 
 def decision_of(job: Job, *, now: datetime, forwarding: bool) -> Decision:

@@ -18,7 +18,10 @@ from django.db import connections, transaction
 from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Greatest
 
+from tasksapp.extending.claim_rules import Claim, WaitRule
 from tasksapp.models import LIVE, BizType, Job, Transition
+from tasksapp.models.conflicts import repeated
+from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.make_live import make_live
 from tasksapp.sql.ordered_keys import give_places
 from tasksapp.sql.series_overlap import WAIT
@@ -117,3 +120,26 @@ def by_biz_type(keys: Iterable[tuple[int, str]]) -> dict[int, list[str]]:
     for number, key in keys:
         found[number].append(key)
     return found
+
+
+@repeated
+def _claim_alone(ids: Sequence[UUID], under_way: Claim, in_turn: bool) -> ClaimAnswer:
+    """Claim those of the jobs that wait for no other one of their biz id any more."""
+    answer, now = ClaimAnswer(token=under_way.token), under_way.now
+    turns = begin_waiting(ids, now=now, using=under_way.using, in_turn=in_turn)
+    answer.not_due = [(job_id, now + WAIT) for job_id in turns.behind]
+    answer.locked = [job_id for job_id in ids if job_id not in {*turns.begun, *turns.behind}]
+    if turns.begun:
+        under_way.claim(answer, turns.begun, in_turn)
+    return answer
+
+
+WAITS_FOR_THE_ONE_BEFORE = WaitRule(
+    name="waiting",
+    rank=20,
+    when="waiting",
+    columns={"waiting": f"ascii(j.live_key) = {ord(MARK)}"},
+    holds=lambda job, decision, claim, in_turn: is_waiting(job.live_key),
+    apart=_claim_alone,
+    claims=True,
+)

@@ -16,8 +16,11 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 
+from tasksapp.extending.claim_rules import Claim, ClaimHook, WaitRule
 from tasksapp.models import BizType, Job, Series, Transition, error_class
+from tasksapp.models.series import MISSED
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
+from tasksapp.sql.decision import Decision, among
 
 #: Reasons of jobs that did not run for the sake of another one of their series.
 SKIPPED = "overlap: the one before has not finished"
@@ -209,3 +212,36 @@ def _write(decisions: _Decisions, answer: ClaimAnswer, *, now: datetime, using: 
         )
     if decisions.cancelled:
         _cancel(decisions.cancelled, now=now, using=using)
+
+
+#: When an occurrence is claimed again that would be too late, but whose series has yet to say what an outage made late.
+SETTLE_WAIT = timedelta(seconds=1)
+_AFTER_OUTAGE = f"""j.occurrence_at IS NOT NULL AND j.attempts = 0 AND EXISTS (
+    SELECT FROM delayhub_series s
+    WHERE s.id = j.series_id AND s.make_at < %(now)s - interval '{MISSED.total_seconds()} s'
+)"""
+
+
+def _is_after_outage(job: Job, decision: Decision, claim: Claim, in_turn: bool) -> bool:
+    """Return True for an occurrence that no worker has taken, and whose series should have been looked at long ago."""
+    if not decision.by_lateness or job.series_id is None or job.occurrence_at is None or job.attempts:
+        return False
+    return Series.objects.using(claim.using).filter(id=job.series_id, make_at__lt=claim.now - MISSED).exists()
+
+
+WAITS_FOR_SERIES = WaitRule(
+    name="unsettled",
+    rank=30,
+    when=f"after_outage AND decision IN {among(one for one in Decision if one.by_lateness)}",
+    columns={"after_outage": _AFTER_OUTAGE},
+    holds=_is_after_outage,
+    again_after=SETTLE_WAIT,
+)
+
+
+def _settle(answer: ClaimAnswer, claim: Claim) -> None:
+    if any(job.series_id is not None for job in answer.claimed):
+        settle_overlaps(answer, now=claim.now, using=claim.using)
+
+
+SETTLES_OVERLAPS = ClaimHook(rank=10, settle=_settle)

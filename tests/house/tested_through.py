@@ -11,6 +11,14 @@ TESTED_THROUGH = {
         "tests/integration/tasksapp/biz_types/test_gates.py",
         "the loader reads there what is stored, and writes what differs",
     ),
+    "tasksapp/sql/ordered_claims.py": (
+        "tests/integration/tasksapp/sql/test_ordered_keys.py",
+        "claims of jobs in order go by it",
+    ),
+    "tasksapp/jobs/outcome_followers.py": (
+        "tests/integration/tasksapp/extending/test_outcome_hooks.py",
+        "its hooks are called there; what they do is tested with the completer",
+    ),
     "tasksapp/models/authorization.py": (
         "tests/unit/tasksapp/biz_types/test_token_request.py",
         "its columns are what is asked there",

@@ -52,9 +52,9 @@ ANSWERS = (
     ),
     CodeMutant(
         "a claim ends what was answered without what follows",
-        "tasksapp.sql.claim_jobs",
-        "    follow_up = job.biz_type.on_resolved if decision is Decision.RESOLVED else follow_up\n",
-        "",
+        "tasksapp.jobs.claim_ends",
+        "        return bool(job.biz_type.on_resolved)\n",
+        "        return False\n",
         theme="answers",
     ),
     CodeMutant(

@@ -6,14 +6,15 @@ from proof.code_mutant import CodeMutant
 
 _CLAIM_JOBS = "tasksapp.sql.claim_jobs"
 _CLAIMER = "tasksapp.jobs.claimer"
+_CLAIM_ENDS = "tasksapp.jobs.claim_ends"
 _TASKS = "tasksapp.tasks"
 
 CLAIMS = (
     CodeMutant(
         "a claim takes what is not pending",
         _CLAIM_JOBS,
-        "    if job.status != Transition.CLAIM.source or under_way:",
-        "    if under_way:",
+        "    if job.status != Transition.CLAIM.source or bool(forward",
+        "    if bool(forward",
     ),
     CodeMutant(
         "a claim takes what is not due",
@@ -31,8 +32,8 @@ CLAIMS = (
     CodeMutant(
         "a claim looks for no tombstone",
         _CLAIM_JOBS,
-        "if job.id in resolved else decision_of(",
-        "if False else decision_of(",
+        "ended.get(job.id) or decision_of(",
+        "decision_of(",
     ),
     CodeMutant(
         "a claim counts no attempt at most once",
@@ -115,15 +116,15 @@ CLAIMS = (
     ),
     CodeMutant(
         "deaths make no follow-up at a claim",
-        _CLAIM_JOBS,
-        'follow_up = job.biz_type.on_dead if decision.is_death else ""',
-        'follow_up = ""',
+        _CLAIM_ENDS,
+        "return bool(decision.is_death and job.biz_type.on_dead)",
+        "return False",
     ),
     CodeMutant(
-        "a job that expires stays as it is",
-        _CLAIMER,
-        "            self._expire(answer, now=now)",
-        "            pass",
+        "a job that is ended apart stays as it is",
+        _CLAIM_ENDS,
+        "ended = expire_jobs(ids, now",
+        "ended = expire_jobs([], now",
     ),
     CodeMutant(
         "what is not due gets no timer again",

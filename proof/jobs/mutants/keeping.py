@@ -5,14 +5,14 @@ from __future__ import annotations
 from proof.code_mutant import CodeMutant
 
 _KEEP_LAST = "tasksapp.sql.keep_last"
-_COMPLETER = "tasksapp.jobs.completer"
+_FOLLOWERS = "tasksapp.jobs.outcome_followers"
 
 KEEPING = (
     CodeMutant(
         "a claim takes what waits for another",
-        "tasksapp.sql.claim_jobs",
-        "is_waiting(job.live_key)",
-        "False",
+        _KEEP_LAST,
+        "in_turn: is_waiting(job.live_key)",
+        "in_turn: False",
         theme="keeping",
     ),
     CodeMutant(
@@ -45,23 +45,23 @@ KEEPING = (
     ),
     CodeMutant(
         "an end wakes nobody",
-        _COMPLETER,
-        "        again += self._wake_waiting(kept)\n",
-        "",
+        _FOLLOWERS,
+        "        for one in outcomes.kept\n        if one.job",
+        "        for one in ()\n        if one.job",
         theme="keeping",
     ),
     CodeMutant(
         "a retry wakes what waits",
-        _COMPLETER,
-        "== BizType.OneLive.LAST and not completion.runs_again",
+        _FOLLOWERS,
+        "== BizType.OneLive.LAST and not one.runs_again",
         "== BizType.OneLive.LAST",
         theme="keeping",
     ),
     CodeMutant(
         "a woken job gets no timer",
-        _COMPLETER,
-        "using=self._using))\n        return [Timer.of(job, job.biz_type) for job in woken]\n\n    def _cancel_others",
-        "using=self._using))\n        return []\n\n    def _cancel_others",
+        _FOLLOWERS,
+        "return [Timer.of(job, job.biz_type) for job in woken]\n\n\ndef _cancel_others",
+        "return []\n\n\ndef _cancel_others",
         theme="keeping",
     ),
     CodeMutant(

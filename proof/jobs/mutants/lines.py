@@ -5,12 +5,11 @@ from __future__ import annotations
 from proof.code_mutant import CodeMutant
 
 _ORDERED_KEYS = "tasksapp.sql.ordered_keys"
-_CLAIM_JOBS = "tasksapp.sql.claim_jobs"
 
 LINES = (
     CodeMutant(
         "a claim takes whatever is in order",
-        _CLAIM_JOBS,
+        "tasksapp.sql.ordered_claims",
         "job.biz_type.is_ordered and job.place is not None and not in_turn",
         "False",
         theme="lines",
@@ -45,9 +44,9 @@ LINES = (
     ),
     CodeMutant(
         "an outcome wakes no flow key",
-        "tasksapp.jobs.completer",
-        "            wake_keys(ordered, using=self._using)",
-        "            pass",
+        "tasksapp.jobs.flow_order",
+        "        wake_keys(keys, using=outcomes.using)",
+        "        pass",
         theme="lines",
     ),
     CodeMutant(
@@ -59,7 +58,7 @@ LINES = (
     ),
     CodeMutant(
         "who ends as it is claimed wakes no flow key",
-        "tasksapp.jobs.claimer",
+        "tasksapp.jobs.flow_order",
         "wake_keys_of([*answer.blocked, *answer.ended]",
         "wake_keys_of([*answer.blocked]",
         theme="lines",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from proof.code_mutant import CodeMutant
 
 _WRITE_OUTCOMES = "tasksapp.sql.write_outcomes"
+_FOLLOWERS = "tasksapp.jobs.outcome_followers"
 _COMPLETER = "tasksapp.jobs.completer"
 _BULK = "tasksapp.jobs.bulk"
 _COMPLETION = "tasksapp.jobs.completion"
@@ -131,22 +132,22 @@ OUTCOMES = (
     ),
     CodeMutant(
         "others are not called off",
-        _COMPLETER,
-        "            if completion.cancel_others:\n",
-        "            if False:\n",
+        _FOLLOWERS,
+        "        if not one.cancel_others or not row.biz_id:\n",
+        "        if True:\n",
         theme="others",
     ),
     CodeMutant(
         "others of no biz id are called off",
-        _COMPLETER,
-        "        if not job.row.biz_id:\n            return\n",
-        "",
+        _FOLLOWERS,
+        "not one.cancel_others or not row.biz_id",
+        "not one.cancel_others",
         theme="others",
     ),
     CodeMutant(
         "others of all biz types are called off",
-        _COMPLETER,
-        "            biz_type_id=job.row.biz_type_id, biz_id=",
+        _FOLLOWERS,
+        "            biz_type_id=row.biz_type_id, biz_id=",
         "            biz_id=",
         theme="others",
     ),

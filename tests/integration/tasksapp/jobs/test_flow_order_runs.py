@@ -20,7 +20,7 @@ from django.utils import timezone
 from delayhub.engine import TimerLane
 from tasksapp import jobs
 from tasksapp.biz_types.flow_keys import pause_key, resume_key
-from tasksapp.jobs import completer as completer_module
+from tasksapp.jobs import flow_order
 from tasksapp.jobs.claimer import Claimer
 from tasksapp.jobs.completer import Completer, Completion
 from tasksapp.jobs.creation import JobRequest, create_many
@@ -145,14 +145,14 @@ def test_each_key_keeps_its_order_whatever_happens(
 ) -> None:
     make_biz_type("ship", ordered=BizType.Ordered.BLOCKS)
     shop = Shop(lane=lane, clock=clock, seed=7, deadline_seconds=seconds)
-    wake_keys = completer_module.wake_keys
+    wake_keys = flow_order.wake_keys
 
     def wake_mostly(found: set[tuple[int, str]], *, using: str) -> bool:
         """A worker may be killed between its commit and this."""
         kept = {key for key in found if shop.chance.random() > 0.01}
         return wake_keys(kept, using=using)
 
-    monkeypatch.setattr(completer_module, "wake_keys", wake_mostly)
+    monkeypatch.setattr(flow_order, "wake_keys", wake_mostly)
     names = [f"key-{number}" for number in range(keys)]
     threads = [threading.Thread(target=shop.run, args=[part]) for part in [*[shop.work] * WORKERS, shop.tend]]
 

@@ -17,7 +17,7 @@ from tasksapp.jobs.editing import edit
 from tasksapp.models import BizType, Job, Series, Status, Tenant, TenantCount
 from tasksapp.series.maker import SeriesMaker
 from tasksapp.series.verbs import create
-from tasksapp.sql.claim_jobs import SETTLE_WAIT
+from tasksapp.sql.series_overlap import SETTLE_WAIT
 from tasksapp.timers.redis_clock import RedisClock
 from tests.fixture_types import Fire, MakeBizType
 from tests.integration.tasksapp.claiming import claim

@@ -9,7 +9,8 @@ import pytest
 from tasksapp.models import UNTIL_RESUMED, BizType, Job, Series, Status
 from tasksapp.models.job import age_begins, age_used_up
 from tasksapp.sql.claim_answer import ClaimAnswer
-from tasksapp.sql.claim_jobs import SETTLE_WAIT, claim_jobs
+from tasksapp.sql.claim_jobs import claim_jobs
+from tasksapp.sql.series_overlap import SETTLE_WAIT
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,7 +16,7 @@ from tasksapp import jobs
 from tasksapp.jobs.creation import JobRequest, create, create_many
 from tasksapp.maintenance.purger import Purger
 from tasksapp.models import BizType, Job, OrderedKey, Status
-from tasksapp.sql import claim_jobs
+from tasksapp.sql import ordered_claims
 from tasksapp.sql.ordered_keys import blocked_keys, first_jobs_of, first_jobs_page, take_turns
 from tasksapp.sql.read_values import to_unix_microseconds
 from tasksapp.timers.redis_clock import RedisClock
@@ -210,7 +210,7 @@ def test_what_was_claimed_is_delivered_where_the_claim_of_jobs_in_order_fails(
     def fails(*args: object, **options: object) -> dict[UUID, int]:
         raise OperationalError("canceling statement due to lock timeout")
 
-    monkeypatch.setattr(claim_jobs, "begin_jobs", fails)
+    monkeypatch.setattr(ordered_claims, "begin_jobs", fails)
     answer = claim_rows(free, first)
 
     assert ([job.id for job in answer.claimed], answer.locked) == ([free], [first])

@@ -47,27 +47,32 @@ def test_a_row_that_was_too_late_or_too_old_has_ended(status: Status, answer: Cl
         (Left.GONE, "gone", JOB),
         (Left.NOT_DUE, "not_due", (JOB, NOW)),
         (Left.SHUT, "shut", JOB),
-        # it waits for its series, not for its own time
-        (Left.UNSETTLED, "not_due", (JOB, LATER)),
-        (Left.ORDERED, "ordered", JOB),
-        (Left.WAITING, "waiting", JOB),
-        (Left.EXPIRING, "expiring", JOB),
         (Left.LOCKED, "locked", JOB),
     ],
 )
 def test_a_row_that_was_left_is_named_with_the_reason(
     left: Left, name: str, noted: object, answer: ClaimAnswer
 ) -> None:
-    answer.add_left(JOB, left, next_run_at=NOW, settled_at=LATER)
+    answer.add_left(JOB, left, next_run_at=NOW)
 
     lists = {each.name: getattr(answer, each.name) for each in fields(answer)[1:]}
     assert {each: found for each, found in lists.items() if found} == {name: [noted]}
 
 
+def test_a_row_that_a_rule_left_is_noted_by_the_name_of_the_rule(answer: ClaimAnswer) -> None:
+    other = ClaimAnswer(token=5)
+    answer.add_left(JOB, "stock", next_run_at=NOW)
+    other.add_left(UUID(int=8), "stock", next_run_at=NOW)
+
+    answer.add(other)
+
+    assert answer.left == {"stock": [JOB, UUID(int=8)]}
+
+
 def test_ids_of_which_nothing_is_known_are_gone(answer: ClaimAnswer) -> None:
     known, left, unknown = claimed_job().id, UUID(int=8), UUID(int=9)
     answer.add_taken(claimed_job(), status=Status.RUNNING)
-    answer.add_left(left, Left.NOT_DUE, next_run_at=LATER, settled_at=LATER)
+    answer.add_left(left, Left.NOT_DUE, next_run_at=LATER)
 
     answer.add_missing([known, left, unknown])
 
