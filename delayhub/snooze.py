@@ -8,7 +8,7 @@ from delayhub.errors import DelayHubError
 class Snooze(DelayHubError):
     """Raised by a job's task or a puller's handler: it is too early. The job runs again, and no attempt is used.
 
-    The biz type's ``max_age`` bounds it. A job without one dies if it is snoozed beyond a week after its due time.
+    The biz type's ``max_age`` bounds it. Without one, a task can snooze its job for a week after the due time.
 
     Args:
         seconds: how long to wait.

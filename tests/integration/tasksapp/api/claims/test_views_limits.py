@@ -265,3 +265,20 @@ def test_what_is_held_already_is_answered_where_the_rest_cannot_be_claimed(
 
     assert len(found.claims) == 1
     assert Job.objects.get(status=Status.RUNNING).id == found.claims[0].job.id
+
+
+def test_a_released_job_uses_no_attempt_and_its_age_ends_it(report: BizType, pull: Pull, ask: Ask) -> None:
+    BizType.objects.filter(pk=report.pk).update(max_attempts=2, max_age=timedelta(hours=1))
+    make_job()
+
+    for _ in range(5):
+        (claim,) = pull()
+        ask("POST", f"/claims/{claim['token']}/release", {"reason": "not yet"})
+        job = Job.objects.get()
+        assert (job.status, job.attempts) == (Status.PENDING, 0)
+    Job.objects.update(due_at=timezone.now() - timedelta(hours=2))
+    too_late = pull()
+
+    assert too_late == []
+    job = Job.objects.get()
+    assert (job.status, job.attempts, job.error_class) == (Status.DEAD, 0, "max_age")
