@@ -35,7 +35,7 @@ def made() -> dict[str, str]:
             text = _INIT if path.name == "__init__.py" else without_awaiting(path.read_text())
             (Path(folder) / path.name).write_text(text)
         for command in (
-            ("check", "--quiet", "--select", "I,F811,UP028", "--fix", "--unsafe-fixes"),
+            ("check", "--quiet", "--select", "I,F811,UP028,C416", "--fix", "--unsafe-fixes"),
             ("format", "--quiet"),
         ):
             settings = ("--no-cache", "--config", ROOT / "pyproject.toml")

@@ -65,7 +65,7 @@ export interface paths {
         };
         /**
          * List biz types
-         * @description All biz types that the key may see, by code, or 304 where `If-None-Match` names their state.
+         * @description A page of the biz types that the key may see, by code, or 304 where `If-None-Match` names its state.
          *
          *     Takes the scope `biz-types:read`.
          */
@@ -2397,6 +2397,14 @@ export interface components {
             /** @description 99 in 100 of them did. */
             lateness_p99_ms: number | null;
             biz_type: string;
+        };
+        BizTypePage: {
+            /**
+             * Format: uri
+             * @description The next page.
+             */
+            next: string | null;
+            results: components["schemas"]["BizType"][];
         };
         /**
          * @description A biz type to make: a code, and a URL or a task's name are enough.
@@ -5317,6 +5325,7 @@ export type BizTypeDefinition = components['schemas']['BizTypeDefinition'];
 export type BizTypeDocument = components['schemas']['BizTypeDocument'];
 export type BizTypeImport = components['schemas']['BizTypeImport'];
 export type BizTypeNumbers = components['schemas']['BizTypeNumbers'];
+export type BizTypePage = components['schemas']['BizTypePage'];
 export type BizTypeRequest = components['schemas']['BizTypeRequest'];
 export type BulkAnswer = components['schemas']['BulkAnswer'];
 export type BulkRequest = components['schemas']['BulkRequest'];
@@ -5570,7 +5579,12 @@ export interface operations {
     };
     list_biz_types: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the page begins; `next` has it. */
+                cursor?: string;
+                /** @description Rows on a page. */
+                limit?: number;
+            };
             header?: {
                 /** @description The ETag of the state you have. */
                 "If-None-Match"?: string;
@@ -5588,78 +5602,81 @@ export interface operations {
                 };
                 content: {
                     /**
-                     * @example [
-                     *       {
-                     *         "code": "order.close",
-                     *         "name": "Close unpaid orders",
-                     *         "description": "",
-                     *         "enabled": true,
-                     *         "target": "http",
-                     *         "method": "POST",
-                     *         "url": "https://shop.example/hooks/close",
-                     *         "url_hosts": "",
-                     *         "headers": {
-                     *           "X-Team": "orders"
-                     *         },
-                     *         "auth": "none",
-                     *         "token_url": "",
-                     *         "client_id": "",
-                     *         "token_fields": {},
-                     *         "ca_bundle": "",
-                     *         "task_name": "",
-                     *         "task_queue": "",
-                     *         "timeout_seconds": 10,
-                     *         "max_attempts": 16,
-                     *         "max_age_seconds": null,
-                     *         "backoff": "exponential",
-                     *         "backoff_min_seconds": 10,
-                     *         "backoff_max_seconds": 3600,
-                     *         "backoff_factor": 2,
-                     *         "backoff_max_doublings": null,
-                     *         "backoff_list": [],
-                     *         "jitter": 0.1,
-                     *         "permanent_status_codes": [],
-                     *         "insert_rate": null,
-                     *         "insert_burst": 100,
-                     *         "delivery_rate": null,
-                     *         "delivery_burst": 1,
-                     *         "max_in_flight": null,
-                     *         "key_rate": null,
-                     *         "key_burst": 1,
-                     *         "key_max_in_flight": null,
-                     *         "ordered": "no",
-                     *         "weight": 1,
-                     *         "priority": 5,
-                     *         "guarantee": "at_least_once",
-                     *         "max_lateness_seconds": null,
-                     *         "when_late": "fire",
-                     *         "retention_seconds": 2592000,
-                     *         "encrypted": false,
-                     *         "one_live": "any",
-                     *         "debounce_max_wait_seconds": null,
-                     *         "on_success": "",
-                     *         "on_dead": "",
-                     *         "on_resolved": "",
-                     *         "owner_mail": "",
-                     *         "owner_url": "",
-                     *         "lane": "delayhub.timers",
-                     *         "masked_fields": [],
-                     *         "paused_until": null,
-                     *         "paused_by": "",
-                     *         "pause_reason": "",
-                     *         "resumed_at": null,
-                     *         "signed": true,
-                     *         "previous_secret_until": null,
-                     *         "has_credentials": false,
-                     *         "certificate_subject": "",
-                     *         "certificate_ends_at": null,
-                     *         "created_at": "2027-01-31T08:00:00Z",
-                     *         "updated_at": "2027-01-31T08:30:00Z",
-                     *         "in_force": true
-                     *       }
-                     *     ]
+                     * @example {
+                     *       "next": null,
+                     *       "results": [
+                     *         {
+                     *           "code": "order.close",
+                     *           "name": "Close unpaid orders",
+                     *           "description": "",
+                     *           "enabled": true,
+                     *           "target": "http",
+                     *           "method": "POST",
+                     *           "url": "https://shop.example/hooks/close",
+                     *           "url_hosts": "",
+                     *           "headers": {
+                     *             "X-Team": "orders"
+                     *           },
+                     *           "auth": "none",
+                     *           "token_url": "",
+                     *           "client_id": "",
+                     *           "token_fields": {},
+                     *           "ca_bundle": "",
+                     *           "task_name": "",
+                     *           "task_queue": "",
+                     *           "timeout_seconds": 10,
+                     *           "max_attempts": 16,
+                     *           "max_age_seconds": null,
+                     *           "backoff": "exponential",
+                     *           "backoff_min_seconds": 10,
+                     *           "backoff_max_seconds": 3600,
+                     *           "backoff_factor": 2,
+                     *           "backoff_max_doublings": null,
+                     *           "backoff_list": [],
+                     *           "jitter": 0.1,
+                     *           "permanent_status_codes": [],
+                     *           "insert_rate": null,
+                     *           "insert_burst": 100,
+                     *           "delivery_rate": null,
+                     *           "delivery_burst": 1,
+                     *           "max_in_flight": null,
+                     *           "key_rate": null,
+                     *           "key_burst": 1,
+                     *           "key_max_in_flight": null,
+                     *           "ordered": "no",
+                     *           "weight": 1,
+                     *           "priority": 5,
+                     *           "guarantee": "at_least_once",
+                     *           "max_lateness_seconds": null,
+                     *           "when_late": "fire",
+                     *           "retention_seconds": 2592000,
+                     *           "encrypted": false,
+                     *           "one_live": "any",
+                     *           "debounce_max_wait_seconds": null,
+                     *           "on_success": "",
+                     *           "on_dead": "",
+                     *           "on_resolved": "",
+                     *           "owner_mail": "",
+                     *           "owner_url": "",
+                     *           "lane": "delayhub.timers",
+                     *           "masked_fields": [],
+                     *           "paused_until": null,
+                     *           "paused_by": "",
+                     *           "pause_reason": "",
+                     *           "resumed_at": null,
+                     *           "signed": true,
+                     *           "previous_secret_until": null,
+                     *           "has_credentials": false,
+                     *           "certificate_subject": "",
+                     *           "certificate_ends_at": null,
+                     *           "created_at": "2027-01-31T08:00:00Z",
+                     *           "updated_at": "2027-01-31T08:30:00Z",
+                     *           "in_force": true
+                     *         }
+                     *       ]
+                     *     }
                      */
-                    "application/json": components["schemas"]["BizType"][];
+                    "application/json": components["schemas"]["BizTypePage"];
                 };
             };
             /** @description Nothing of them has changed. */

@@ -33,8 +33,8 @@ class AsyncBizTypes:
     # ------------------------------------------------------------ reading
 
     async def list(self) -> Sequence[BizType]:
-        """All biz types that the key may see, by code."""
-        return await self._connection.every(BizType, read("/biz-types"))
+        """All biz types that the key may see, by code. It reads all pages."""
+        return [row async for row in self._connection.pages(BizType, "/biz-types", query=parameters(limit=1_000))]
 
     async def read(self, code: str) -> BizType:
         """The biz type with that code."""

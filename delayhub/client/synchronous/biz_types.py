@@ -33,8 +33,8 @@ class BizTypes:
     # ------------------------------------------------------------ reading
 
     def list(self) -> Sequence[BizType]:
-        """All biz types that the key may see, by code."""
-        return self._connection.every(BizType, read("/biz-types"))
+        """All biz types that the key may see, by code. It reads all pages."""
+        return list(self._connection.pages(BizType, "/biz-types", query=parameters(limit=1_000)))
 
     def read(self, code: str) -> BizType:
         """The biz type with that code."""

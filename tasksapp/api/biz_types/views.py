@@ -16,6 +16,7 @@ from tasksapp.api.biz_types.representation import BizTypeSerializer, biz_type_js
 from tasksapp.api.biz_types.secrets import BizTypeSecrets, BizTypeTests
 from tasksapp.api.http.conditions import answer
 from tasksapp.api.http.endpoint import endpoint
+from tasksapp.api.http.paging import ByCode
 from tasksapp.api.http.view import ApiViewSet
 from tasksapp.biz_types.visible import visible_biz_types
 from tasksapp.models import BizType
@@ -37,7 +38,7 @@ class BizTypeViews(BizTypeChanges, BizTypeSecrets, BizTypeTests, FlowKeyActions,
 
     queryset = BizType.objects.order_by("code")
     serializer_class = BizTypeSerializer
-    pagination_class = None
+    pagination_class = ByCode
     lookup_field = "code"
     lookup_value_regex = "[a-z0-9][a-z0-9._-]{0,99}"
 
@@ -48,15 +49,12 @@ class BizTypeViews(BizTypeChanges, BizTypeSecrets, BizTypeTests, FlowKeyActions,
         parameters=CONDITION_PARAMETERS,
     )
     def list(self, request: Request) -> Response:
-        """All biz types that the key may see, by code, or 304 where `If-None-Match` names their state."""
-        found = tuple(visible_biz_types(request.user))
+        """A page of the biz types that the key may see, by code, or 304 where `If-None-Match` names its state."""
+        found = self.paginate_queryset(visible_biz_types(request.user)) or []
         all_of_them = shows_all(request)
-        etags = [shown_etag(request, biz_type) for biz_type in found]
-        return answer(
-            request,
-            [biz_type_json(biz_type, shows_all=all_of_them) for biz_type in found],
-            etag=f'"{sha256(repr(etags).encode()).hexdigest()[:24]}"',
-        )
+        page = self.get_paginated_response([biz_type_json(each, shows_all=all_of_them) for each in found]).data
+        states = [page["next"], *(shown_etag(request, each) for each in found)]
+        return answer(request, page, etag=f'"{sha256(repr(states).encode()).hexdigest()[:24]}"')
 
     @endpoint(
         "Read a biz type",

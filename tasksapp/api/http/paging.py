@@ -13,6 +13,7 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from tasksapp.api.http.problems import refused
+from tasksapp.models.columns import is_code
 
 
 class NewestFirst(BasePagination):
@@ -104,6 +105,19 @@ class NewestNumberFirst(NewestFirst):
         if not (raw.isascii() and raw.isdigit() and len(raw) <= 19 and 0 < int(raw) < 2**63):
             raise ValueError(raw)
         return int(raw)
+
+
+class ByCode(NewestFirst):
+    """Pages by code."""
+
+    order = "code"
+    cursor_schema = {"type": "string", "maxLength": 100}
+
+    def parse_cursor(self, raw: str) -> Any:
+        """The code where a page begins. Raises ValueError where the text is none."""
+        if not is_code(raw):
+            raise ValueError(raw)
+        return raw
 
 
 class FirstAttemptFirst(NewestNumberFirst):

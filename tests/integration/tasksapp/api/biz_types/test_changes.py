@@ -216,7 +216,7 @@ def test_where_jobs_go_is_shown_to_those_who_may_change_it(ask: Ask, key: str, m
 
     read_only = ask("GET", PATH)
     ApiKey.objects.update(scopes=["biz-types:read", "biz-types:write"])
-    writing = ask("GET", "/biz-types").json()[0]
+    writing = ask("GET", "/biz-types").json()["results"][0]
 
     assert b"hush" not in read_only.content
     assert read_only.json()["url"] is None
@@ -260,7 +260,7 @@ def test_another_tenants_biz_type_is_not_there(ask_fully: Ask, make_biz_type: Ma
 
     for method, path, body in requests:
         problem(ask_fully(method, path, body, **{"if-match": "*"}), 404)
-    assert ask_fully("GET", "/biz-types").json() == []
+    assert ask_fully("GET", "/biz-types").json()["results"] == []
 
 
 def test_a_change_to_a_task_that_the_project_does_not_allow_is_refused(

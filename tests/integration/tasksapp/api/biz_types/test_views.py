@@ -6,7 +6,7 @@ import pytest
 
 from tasksapp.models import ApiKey, BizType
 from tasksapp.models.api_key import USUAL_SCOPES, Scope
-from tests.fixture_types import Ask
+from tests.fixture_types import Ask, MakeBizType
 from tests.integration.tasksapp.api.problem_documents import problem
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -57,3 +57,20 @@ def test_a_business_key_that_no_job_can_have_is_not_found(ask: Ask, biz_type: Bi
     problem(ask("PATCH", f"/biz-types/{path}", {"delay": 5}), 404)
     problem(ask("POST", f"/biz-types/{path}/cancel"), 404)
     problem(ask("POST", f"/biz-types/{path}/run"), 404)
+
+
+def test_biz_types_come_in_pages_by_code(ask: Ask, make_biz_type: MakeBizType) -> None:
+    for code in ("c", "a", "b"):
+        make_biz_type(code)
+
+    first = ask("GET", "/biz-types?limit=2")
+    second = ask("GET", "/biz-types?limit=2&cursor=b")
+
+    assert [row["code"] for row in first.json()["results"]] == ["a", "b"]
+    assert first.json()["next"].endswith("/api/v1/biz-types?cursor=b&limit=2")
+    assert ([row["code"] for row in second.json()["results"]], second.json()["next"]) == (["c"], None)
+    BizType.objects.filter(code="c").delete()
+    assert ask("GET", "/biz-types?limit=2").json()["next"] is None
+    assert ask("GET", "/biz-types?limit=2", **{"if-none-match": first["ETag"]}).status_code == 200
+    problem(ask("GET", "/biz-types?limit=1001"), 400)
+    problem(ask("GET", "/biz-types?cursor=%00"), 400)

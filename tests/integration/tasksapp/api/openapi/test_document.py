@@ -37,7 +37,7 @@ SCHEMAS = """
     AddressVerdict AnswerLink AnswerLinkRequest
     ApiKey ApiKeyPage ApiKeyRequest Attempt AttemptPage AuditEntry AuditEntryPage Auth
     BackfillRequest Backoff BizType BizTypeChange BizTypeDefinition BizTypeDocument
-    BizTypeImport BizTypeNumbers BizTypeRequest BulkAnswer BulkRequest BulkResult CatchUp
+    BizTypeImport BizTypeNumbers BizTypePage BizTypeRequest BulkAnswer BulkRequest BulkResult CatchUp
     CertificateRequest ChangeApiKeyRequest
     ChangeBizTypeRequest ChangeJobRequest ChangeSeriesRequest Claim ClaimOutcome ClaimRequest Claims
     CompleteClaimRequest CreatedBizType CreatedJob CredentialsRequest EndedClaim ExtendClaimRequest

@@ -114,7 +114,7 @@ def test_a_list_that_is_no_list_is_an_unexpected_answer() -> None:
     with pytest.raises(UnexpectedAnswer, match="not answered with a page"):
         list(Site(ok({"jobs": []})).client().jobs.list())
     with pytest.raises(UnexpectedAnswer, match="not answered with a list"):
-        Site(ok({"jobs": []})).client().biz_types.list()
+        Site(ok({"jobs": []})).client().jobs.links("1")
 
 
 def test_a_deprecated_request_is_logged_with_its_end(caplog: pytest.LogCaptureFixture) -> None:
