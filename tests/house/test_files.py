@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from importlib.metadata import distributions
 
 import pytest
@@ -72,6 +73,12 @@ def test_every_dependency_is_pinned_to_one_version() -> None:
 
     assert pins == sorted(pins, key=str.lower)
     assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+]+", pin)] == []
+
+
+def test_what_builds_the_package_is_pinned_as_all_else() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+
+    assert set(wanted) <= set((ROOT / "constraints.txt").read_text().split())
 
 
 def test_every_pinned_version_can_be_installed_on_the_oldest_python() -> None:
