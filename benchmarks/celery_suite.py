@@ -4,7 +4,8 @@ Question: does what Celery tests of a broker hold for this one?
 Machine: whatever runs it; both transports at the same time, each with a server of its own, one worker (prefork).
 Command: make bench NAME=celery-suite
 Result: a table, the tests that fail anywhere, and one JSON line. The exit code is 1 where a test fails on ``delayhub://``
-    that passes on ``redis://`` and is not one of the documented differences (DIFFERENCES below).
+    that passes on ``redis://`` and is not one of the documented differences (DIFFERENCES below). Some of Celery's tests
+    race with their own worker, so a single such test is repeated once, by its name, and the result names it.
     ``--transports redis,delayhub-cluster``: ours is on a cluster of three masters, with results in a server beside it.
     ``--slots 8``: there the queue of the tests is cut into so many slots.
 Caveat: Celery runs many of these tests up to six times until they pass; so do we. Its tests come with its source
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -36,7 +38,7 @@ from tests.repository import ROOT
 #: The queue of Celery's tests.
 QUEUE = "celery"
 FOLDER = ROOT / "var" / "celery_suite"
-FILES = ("test_tasks.py", "test_inspect.py", "test_canvas.py", "test_group_chains.py")
+TESTS = tuple(f"t/integration/test_{name}.py" for name in ("tasks", "inspect", "canvas", "group_chains"))
 TRANSPORTS = ("redis", "delayhub")
 DUPLICATED = "test_chord_header_id_duplicated_on_rabbitmq_msg_duplication[redis-group-ids]"
 #: Tests that fail on ``delayhub://`` and are to: docs/celery/broker.md names each difference.
@@ -109,7 +111,33 @@ def tests_of_celery() -> Path:
     return folder
 
 
-def run(transport: str, folder: Path, select: str, slots: int) -> dict[str, str]:
+def node_of(test: str) -> str:
+    """Return pytest's name of a test in Celery's folder, from its name in a report."""
+    place, name = test.split("::", 1)
+    root, room, module, *classes = place.split(".")
+    return "::".join([f"{root}/{room}/{module}.py", *classes, name])
+
+
+def repeat_single(comparison: Comparison, again: Callable[[str, str], dict[str, str]]) -> str | None:
+    """Run the one test again that is worse, and keep what came of that; return its name.
+
+    Several are no race: they stay as they are.
+
+    Args:
+        comparison: what came of all tests.
+        again: runs a test of that name on a transport, and gives what came of it.
+    """
+    worse = comparison.worse()
+    if len(worse) != 1:
+        return None
+    (test,) = worse
+    for transport, found in comparison.outcomes.items():
+        if transport != "redis" and found.get(test) == "failed":
+            found.update(again(transport, test))
+    return test
+
+
+def run(transport: str, folder: Path, select: str, slots: int, tests: Sequence[str] = TESTS) -> dict[str, str]:
     """Runs Celery's tests on a transport, on a server of their own; what came of each."""
     report = FOLDER / f"{transport}.xml"
     report.unlink(missing_ok=True)
@@ -137,7 +165,7 @@ def run(transport: str, folder: Path, select: str, slots: int) -> dict[str, str]
             *(sys.executable, "-m", "pytest", "-c", str(Path(__file__).with_suffix(".ini"))),
             *("--rootdir", str(folder), "--junitxml", str(report), "-k", select, "-q", "--tb=short"),
             *(part for plugin in plugins for part in ("-p", plugin)),
-            *(f"t/integration/{name}" for name in FILES),
+            *tests,
         ]
         subprocess.run(
             command,
@@ -152,7 +180,7 @@ def run(transport: str, folder: Path, select: str, slots: int) -> dict[str, str]
         if transport == "delayhub-cluster" and slots_of(broker) != slots:
             raise RuntimeError(f"the queue of the tests has {slots_of(broker)} slots at the end, not {slots}")
     found = outcomes(report) if report.exists() else {}
-    if "passed" not in found.values():
+    if "passed" not in found.values() and (tests == TESTS or not found):
         raise RuntimeError(f"no test passed on {transport}://; {FOLDER / f'{transport}.log'} says why")
     return found
 
@@ -178,8 +206,11 @@ def main(options: argparse.Namespace) -> Result:
         results = all_at_once.map(lambda name: run(name, folder, options.select, options.slots), transports)
         found = dict(zip(transports, results, strict=True))
     comparison = Comparison(found)
+    repeated = repeat_single(comparison, lambda name, test: run(name, folder, "", options.slots, tests=[node_of(test)]))
+    if repeated is not None:
+        print(f"repeated once, after it failed on DelayHub only: {repeated}", file=sys.stderr)
     print(comparison.report())
     counts = {transport: Counter(each.values()) for transport, each in found.items()}
     for test in comparison.worse():
         print(f"fails on DelayHub only, and is not documented: {test}", file=sys.stderr)
-    return Result({**counts, "worse": comparison.worse()}, not comparison.worse())
+    return Result({**counts, "repeated": repeated, "worse": comparison.worse()}, not comparison.worse())

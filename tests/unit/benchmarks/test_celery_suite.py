@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.celery_suite import DIFFERENCES, Comparison, outcomes
+from benchmarks.celery_suite import DIFFERENCES, Comparison, node_of, outcomes, repeat_single
 
 REPORT = """<testsuites><testsuite>
   <testcase classname="t.test_tasks" name="test_passes"/>
@@ -43,3 +43,32 @@ def test_a_documented_difference_is_reported_with_its_reason() -> None:
 
     assert comparison.worse() == []
     assert f"fails on delayhub://: {test}: {reason}" in comparison.report()
+
+
+def test_a_single_test_that_is_worse_is_repeated_once_by_its_name() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def again(transport: str, test: str) -> dict[str, str]:
+        asked.append((transport, test))
+        return {test: "passed" if len(asked) == 1 else "failed"}
+
+    theirs, ours = {"race": "passed", "fine": "passed"}, {"race": "failed", "fine": "passed"}
+    for still_worse in ([], ["race"]):
+        comparison = Comparison({"redis": theirs, "delayhub": dict(ours)})
+
+        assert repeat_single(comparison, again) == "race"
+        assert comparison.worse() == still_worse
+    assert asked == [("delayhub", "race")] * 2
+
+
+def test_several_tests_that_are_worse_are_no_race() -> None:
+    comparison = Comparison({"redis": dict.fromkeys("ab", "passed"), "delayhub": dict.fromkeys("ab", "failed")})
+
+    assert repeat_single(comparison, lambda transport, test: {test: "passed"}) is None
+    assert comparison.worse() == ["a", "b"]
+
+
+def test_a_test_of_a_report_is_found_in_celerys_folder() -> None:
+    found = node_of("t.integration.test_canvas.test_chain::test_order[a.b::c]")
+
+    assert found == "t/integration/test_canvas.py::test_chain::test_order[a.b::c]"
