@@ -47,6 +47,7 @@ TRANSPORT = (
     "tests/unit/delayhub/test_loader.py",
     *("tests/acceptance/test_celery.py", "tests/acceptance/test_redelivery.py", "tests/acceptance/test_revoking.py"),
     *("tests/acceptance/test_lost_child.py", "tests/acceptance/test_time_limits.py"),
+    "tests/acceptance/test_shutdowns.py",
 )
 #: Left out of them: what they assert is the same everywhere, and they take a minute or more; and tables of
 #: django-celery-beat, which no environment has, since it does not go with each row's Django.

@@ -13,6 +13,7 @@ from celery.utils.imports import symbol_by_name
 from celery.worker import state
 
 from delayhub.celery_support import no_result_backend, worker_commands
+from delayhub.celery_support.cold_shutdown import EndCold
 from delayhub.celery_support.control import Control
 from delayhub.celery_support.default_settings import keep_safe, prefer_our_beat
 from delayhub.celery_support.message_fault import BuryUnreadable
@@ -57,7 +58,7 @@ def install(app: Celery, *, safe: bool = False) -> Celery:
     prefer_our_beat(app)
     app.control_cls = control_class(app.control_cls)
     app.__dict__.pop("control", None)
-    app.steps["consumer"].update({StartupChecks, MakeOurRequests, ShareLimits, BuryUnreadable, FreezeModules})
+    app.steps["consumer"].update({StartupChecks, MakeOurRequests, EndCold, ShareLimits, BuryUnreadable, FreezeModules})
     if not isinstance(vars(app).get("_connection"), Connect):
         vars(app)["_connection"] = Connect(app)
     if not isinstance(vars(app).get("send_task"), UniqueSend):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 
 import redis
 from billiard.einfo import ExceptionInfo
+from billiard.exceptions import Terminated, WorkerLostError
 from celery import bootsteps
 from celery.exceptions import Reject
 from celery.utils.imports import symbol_by_name
@@ -32,6 +33,8 @@ QUICK_SECONDS = 0.1
 QUICK_RUNS = 10
 #: How long a message waits whose task could not publish its retry.
 LATER_SECONDS = 60
+#: What became of the process of a task that was cancelled.
+LOST = (Terminated, WorkerLostError, SystemExit, KeyboardInterrupt)
 #: Connections that are open for such calls when a worker starts, at most; a pool with more threads opens more.
 READY_CONNECTIONS = 4
 
@@ -74,6 +77,7 @@ class OurRequest(Request):
     _loses_child = False
     _is_kept = False
     _is_broken_off = False
+    _is_cancelled = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -90,7 +94,7 @@ class OurRequest(Request):
 
     def on_accepted(self, pid: Any, time_accepted: float) -> None:
         """Called when the task is about to start. An early acknowledgement is sent before the task can block that."""
-        if self.runs_here and self._went_back():
+        if self.runs_here and (self._went_back() or cast("bool | int | None", state.should_terminate)):
             self._is_broken_off = True
             return
         try:
@@ -128,6 +132,8 @@ class OurRequest(Request):
             if isinstance(failed__retval__runtime, ExceptionInfo):
                 # What a pool without processes reports of a task that raised SystemExit; Celery would fail to read it.
                 return self.on_failure(failed__retval__runtime)
+            if self._is_cancelled and failed__retval__runtime == (False, None, None):
+                return self._end_cancelled()  # what a pool of greenlets says of a task that it has killed
             name, (_, _, seconds) = self.task.name, failed__retval__runtime
             if self.runs_here and seconds is not None:  # there is no time of a run that Celery cut short
                 self.quick_runs[name] = self.quick_runs.get(name, 0) + 1 if seconds < QUICK_SECONDS else 0
@@ -138,6 +144,8 @@ class OurRequest(Request):
     def on_failure(self, exc_info: Any, *args: Any, **options: Any) -> Any:
         """Called with what the task raised, or with what became of its process."""
         raised = getattr(exc_info.exception, "exc", exc_info.exception)
+        if self._is_cancelled and isinstance(raised, LOST):
+            return self._end_cancelled()
         # A task that raises Reject asks to be requeued; every other requeue after a failure is that of a lost process.
         self._loses_child = not isinstance(raised, Reject)
         if hasattr(why := getattr(raised, "reason", None), OF_RETRY) and self._try_later(why):
@@ -244,19 +252,33 @@ class OurRequest(Request):
             threading.Thread(target=_fail_job, args=arguments, name="delayhub-time-limit", daemon=True).start()
 
     def cancel(self, pool: Any, *args: Any, **options: Any) -> None:
-        """Ends the task, with the connection or at a cold shutdown. Its message, which was kept, comes again."""
-        # Pools of greenlets say of a task that they have killed that it succeeded.
-        is_over, self._is_broken_off = True, bool(getattr(pool, "is_green", False))
+        """Ends the task, with the connection or at a cold shutdown; one that its pool cannot end goes on.
+
+        With the connection, its message goes back at once. A worker that shuts down may not know yet that the task has
+        succeeded: there it goes back when the pool says that the task was broken off, or with the channel.
+        """
+        if not isinstance(self.message.channel, Channel):
+            super().cancel(pool, *args, **options)
+            return
+        shuts_down = cast("bool | int | None", state.should_terminate)
+        self._is_cancelled = True
         try:
             super().cancel(pool, *args, **options)
-        except NotImplementedError:  # by a pool that cannot end a task, which goes on
-            is_over = False
-            raise
-        finally:
-            if is_over and not self.acknowledged and isinstance(self.message.channel, Channel):
-                self.reject(requeue=True)
-            if self._is_broken_off:
+        except NotImplementedError:
+            self._is_cancelled = False
+            if shuts_down:  # it ends with this process
                 self._note_end()
+        finally:
+            if self._is_cancelled and not shuts_down and not self.acknowledged:
+                self.reject(requeue=True)
+
+    def _end_cancelled(self) -> None:
+        state.task_ready(self)
+        try:
+            if not self.acknowledged:
+                self.reject(requeue=True)
+        finally:
+            self._note_end()
 
     def reject(self, requeue: bool = False) -> None:
         """Gives the message back, or drops it."""

@@ -90,11 +90,20 @@ class CeleryWorker:
     @property
     def is_running(self) -> bool:
         """Whether its process lives."""
-        return self._ended >= 0 and not self._has_ended(0.0)
+        return self._ended >= 0 and not self.has_ended(0.0)
+
+    def has_ended(self, seconds: float) -> bool:
+        """Whether its process ends within that time."""
+        return bool(select.select([self._ended], [], [], seconds)[0])
 
     def wait(self, seconds: float = 60.0) -> None:
         """Returns when its process has ended."""
-        assert self._has_ended(seconds), f"it has not ended: {self.log}"
+        assert self.has_ended(seconds), f"it has not ended: {self.log}"
+
+    def exit_code(self) -> int:
+        """Its exit code, once it has ended; of a worker that was not forked."""
+        assert self._process is not None, "only its parent knows"
+        return self._process.wait()
 
     def terminate(self, *, seconds: float = 20.0) -> float:
         """Seconds that a warm shutdown took."""
@@ -114,9 +123,6 @@ class CeleryWorker:
             self._process.wait()
         os.close(self._ended)
         self._ended = -1
-
-    def _has_ended(self, seconds: float) -> bool:
-        return bool(select.select([self._ended], [], [], seconds)[0])
 
 
 def celery_command(env: dict[str, str], *arguments: str) -> str:

@@ -140,6 +140,24 @@ def test_a_task_that_its_worker_cancels_when_the_connection_is_cut_comes_again(
 
 
 @pytest.mark.slow
+def test_a_task_that_no_worker_can_cancel_goes_on_when_the_connection_is_cut(
+    proj: Any, worker: Callable[..., CeleryWorker], redis_server: RedisServer, redis_client: redis.Redis
+) -> None:
+    with TcpProxy(redis_server.port) as proxy:
+        with worker("threads", broker_port=proxy.port, ACKS_LATE="1", CANCELS="1") as running:
+            task = proj.run.delay(2.5)  # longer than its lease of 2 s
+            wait_until(lambda: ledger.task_ids(proj), otherwise="its start")
+
+            assert proxy.cut() > 0
+
+            wait_until(lambda: ledger.task_ids(proj, "end"), otherwise=lambda: f"its end: {running.log}")
+            wait_until(lambda: counts(redis_client) == Counts(0, 0, 0, 0), otherwise="an empty queue")
+            assert running.is_running
+
+    assert ledger.task_ids(proj) == [task.id]
+
+
+@pytest.mark.slow
 def test_what_waits_for_a_thread_when_the_connection_is_cut_runs_once(
     proj: Any, worker: Callable[..., CeleryWorker], redis_server: RedisServer, redis_client: redis.Redis
 ) -> None:

@@ -61,6 +61,22 @@ def run(self: Any, seconds: float = 0.0) -> str:
     return str(self.request.id)
 
 
+@app.task(bind=True, acks_late=True)
+def late(self: Any, seconds: float) -> None:
+    run_for(self, seconds)
+
+
+@app.task(bind=True, acks_late=False)
+def early(self: Any, seconds: float) -> None:
+    run_for(self, seconds)
+
+
+def run_for(task: Any, seconds: float) -> None:
+    note("start", task)
+    time.sleep(seconds)  # it stands for work
+    note("end", task)
+
+
 @app.task(bind=True)
 def compute(self: Any, seconds: float) -> None:
     note("start", self)

@@ -116,7 +116,7 @@ def test_a_worker_checks_its_broker_and_makes_our_requests(app: Celery) -> None:
     install(app)
     install(app)  # twice does no harm
 
-    ours = {"StartupChecks", "MakeOurRequests", "ShareLimits", "BuryUnreadable", "FreezeModules"}
+    ours = {"StartupChecks", "MakeOurRequests", "EndCold", "ShareLimits", "BuryUnreadable", "FreezeModules"}
     assert {step.__name__ for step in app.steps["consumer"]} == ours
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from billiard.einfo import ExceptionInfo
-from billiard.exceptions import WorkerLostError
+from billiard.exceptions import Terminated, WorkerLostError
 from celery import Celery
+from celery.concurrency.base import BasePool
 from celery.exceptions import Reject
 from celery.worker import state
-from celery.worker.request import Request
+from celery.worker.request import Request, create_request_cls
 from kombu import Message
 from kombu.exceptions import OperationalError
 
@@ -69,7 +70,7 @@ def test_a_class_that_is_ours_already_stays_as_it_is() -> None:
     assert ours(ours(OwnRequest)).__mro__.count(OurRequest) == 1
 
 
-def failure(error: Exception) -> ExceptionInfo:
+def failure(error: BaseException) -> ExceptionInfo:
     """What the pool hands over when a task raised, or its process was lost."""
     try:
         raise error
@@ -194,15 +195,16 @@ def test_a_task_that_could_not_publish_its_retry_waits_and_comes_again(
     assert channel.freed == 1
 
 
-@pytest.mark.parametrize(
-    ("error", "rejected"), [(None, [("7", True)]), (OSError, [("7", True)]), (NotImplementedError, [])]
-)
-def test_a_cancelled_task_is_given_back_unless_its_pool_goes_on_with_it(
-    error: type[Exception] | None,
-    rejected: list[object],
-    request_of: OurRequest,
-    channel: Marked,
-    monkeypatch: pytest.MonkeyPatch,
+def made_for_task(request: OurRequest) -> OurRequest:
+    """The same request, of the class that Celery makes for its task."""
+    kind: Any = create_request_cls(OurRequest, request.task, BasePool(), request.hostname, None)
+    made: OurRequest = kind(request.message, app=request.app, task=request.task, on_reject=request.on_reject)
+    return made
+
+
+@pytest.mark.parametrize("error", [None, OSError])
+def test_a_task_that_is_cancelled_with_the_connection_goes_back_at_once(
+    error: type[Exception] | None, request_of: OurRequest, channel: Marked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def cancel(*_: Any) -> None:
         if error is not None:
@@ -210,10 +212,73 @@ def test_a_cancelled_task_is_given_back_unless_its_pool_goes_on_with_it(
 
     monkeypatch.setattr(Request, "cancel", cancel)
 
-    with contextlib.suppress(OSError, NotImplementedError):
+    with contextlib.suppress(OSError):
         request_of.cancel(None)
 
-    assert (channel.lost, channel.rejected) == ([], rejected)
+    assert (channel.lost, channel.rejected) == ([], [("7", True)])
+
+
+@pytest.mark.parametrize("error", [Terminated("-15"), WorkerLostError("signal 15"), SystemExit(0)])
+def test_a_cancelled_task_goes_back_without_a_strike_when_its_process_has_ended(
+    error: BaseException, request_of: OurRequest, channel: Marked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Request, "cancel", lambda *_: None)
+    monkeypatch.setattr(state, "should_terminate", True)
+
+    request_of.cancel(None)
+    assert channel.rejected == []
+
+    request_of.on_failure(failure(error))
+    assert (channel.lost, channel.rejected, channel.freed) == ([], [("7", True)], 1)
+
+
+@pytest.mark.parametrize("answer", [(0, "None", 1.5), (1, failure(ValueError("no")), 1.5)])
+def test_a_cancelled_task_that_had_ended_is_acknowledged(
+    answer: tuple[object, ...], request_of: OurRequest, channel: Marked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Request, "cancel", lambda *_: None)
+    monkeypatch.setattr(state, "should_terminate", True)
+    done = made_for_task(request_of)
+
+    done.cancel(None)
+    done.on_success(answer)
+
+    assert (done.acknowledged, channel.rejected) == (True, [])
+    assert channel.freed > 0
+
+
+def test_a_greenlet_that_was_killed_gives_its_message_back(
+    request_of: OurRequest, channel: Marked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Request, "cancel", lambda *_: None)
+    monkeypatch.setattr(state, "should_terminate", True)
+    done = made_for_task(request_of)
+
+    done.cancel(None)
+    done.on_success((False, None, None))
+
+    assert (channel.lost, channel.rejected, channel.freed) == ([], [("7", True)], 1)
+
+
+def test_a_task_that_its_pool_cannot_end_goes_on(request_of: OurRequest, channel: Marked) -> None:
+    request_of.time_start = 1.0
+
+    request_of.cancel(BasePool())
+    request_of.on_failure(failure(WorkerLostError("signal 9")), send_failed_event=False)
+
+    assert (channel.lost, channel.rejected) == (["7"], [("7", True)]), "as one that was not cancelled"
+
+
+def test_no_task_starts_once_its_worker_ends_cold(
+    request_of: OurRequest, channel: Marked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OurRequest, "runs_here", True)
+    monkeypatch.setattr(state, "should_terminate", True)
+
+    request_of.on_accepted(1, 0.0)
+
+    assert request_of.run(lambda: 1 / 0) is None
+    assert (request_of.time_start, channel.early) == (None, [])
 
 
 @pytest.mark.parametrize("is_prefork", [True, False])
