@@ -51,6 +51,8 @@ class ShareLimits(bootsteps.Step):
         hooks = hooks_of_app(app)
 
         def free_processes() -> int:
+            if cast("bool | int | None", state.should_terminate):  # the loop may turn once more, its pool is gone
+                return 0
             return max(0, most_at_once(parent) - len(state.reserved_requests))
 
         def on_consume(queue: DelayQueue) -> None:

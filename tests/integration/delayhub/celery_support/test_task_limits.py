@@ -198,6 +198,16 @@ def test_a_worker_knows_how_many_tasks_it_could_start(
         assert hooks_of_app(app).free_processes() == free
 
 
+def test_a_worker_whose_pool_a_cold_shutdown_has_stopped_starts_no_task(
+    app: Celery, consumer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer.pool = SimpleNamespace(uses_semaphore=True)  # Celery's knows of no number then
+    ShareLimits(consumer)
+    monkeypatch.setattr(state, "should_terminate", True)
+
+    assert hooks_of_app(app).free_processes() == 0
+
+
 def test_an_autoscaled_worker_counts_the_processes_that_it_may_still_start(
     app: Celery, consumer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
