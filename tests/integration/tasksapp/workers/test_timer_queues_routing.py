@@ -47,7 +47,7 @@ OTHERS: tuple[tuple[dict[str, Any], list[str]], ...] = (
     ({"task_queue_max_priority": 5, "task_routes": {"shop.*": {"queue": "celery"}}}, []),
     ({"broker_transport_options": {"global_keyprefix": "shop:"}}, []),
 )
-#: A worker by each set of these, of which every seventh has each of them beside each other.
+#: Every combination. Each seventh still pairs every two of these values.
 SETTINGS = list(product(EXCHANGES, KEYS, QUEUES, OTHERS))
 
 
