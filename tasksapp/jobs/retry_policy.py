@@ -105,9 +105,7 @@ class RetryPolicy:
             wait = max(wait, timedelta(seconds=asked))
         if age_used_up(now=now + wait, counted_from=counted_from, max_age=max_age):
             return Exhausted(f"the next attempt would come later than {max_age} after it was due")
-        if self.expires_at is not None and now + wait >= self.expires_at:
-            return Exhausted(_EXPIRES)
-        return TryAgain(now + wait)
+        return self._before_it_expires(now=now, wait=wait)
 
     def snoozed(self, *, now: datetime, counted_from: datetime, after_seconds: float | None) -> TryAgain | Exhausted:
         """Return what follows an answer that it is too early. It uses no attempt; the age bounds it.
@@ -123,8 +121,11 @@ class RetryPolicy:
             return Exhausted(f"snoozed until {age} after it was due")
         asked = self.wait_seconds(1) if after_seconds is None else after_seconds
         wait = timedelta(seconds=min(longest.total_seconds(), max(SHORTEST_SNOOZE_SECONDS, asked)))
+        return self._before_it_expires(now=now, wait=wait)
+
+    def _before_it_expires(self, *, now: datetime, wait: timedelta) -> TryAgain | Exhausted:
         if self.expires_at is not None and now + wait >= self.expires_at:
-            return Exhausted(_EXPIRES)
+            return Exhausted("the next attempt would come after it expires")
         return TryAgain(now + wait)
 
     def _exponential(self, steps: int) -> float:
@@ -136,9 +137,6 @@ class RetryPolicy:
         except OverflowError:
             return kind.backoff_max_seconds if kind.backoff_min_seconds else 0.0
         return grown * (1 + steps - doublings)
-
-
-_EXPIRES = "the next attempt would come after it expires"
 
 
 def _left_of(age: timedelta, *, now: datetime, counted_from: datetime) -> timedelta:
