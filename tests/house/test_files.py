@@ -75,6 +75,37 @@ def test_every_dependency_is_pinned_to_one_version() -> None:
     assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+]+", pin)] == []
 
 
+def packages_of(name: str) -> dict[tuple[str, str], str]:
+    """The blocks of a file of requirements, by package and version."""
+    blocks = re.split(r"^(?=\S)", (ROOT / "requirements" / f"{name}.txt").read_text(), flags=re.MULTILINE)
+    return {pin_of(block.split()[0]): block for block in blocks if block}
+
+
+def pin_of(text: str) -> tuple[str, str]:
+    package, _, version = text.partition("==")
+    return canonicalize_name(package), version
+
+
+@pytest.mark.parametrize("name", ["build", "standalone", "embedded", "dev"])
+def test_every_package_that_make_installs_has_hashes_and_the_version_that_is_pinned(name: str) -> None:
+    pins, blocks = set(map(pin_of, (ROOT / "constraints.txt").read_text().split())), packages_of(name)
+
+    # What only other platforms or Pythons need is not installed here, so nothing pins it.
+    elsewhere = {pin for pin, block in blocks.items() if re.search(r"sys_platform ==|python_full_version <", block)}
+    assert blocks
+    assert set(blocks) - pins - elsewhere == set(), "run: make lock"
+    assert [pin for pin, block in blocks.items() if "--hash=sha256:" not in block] == []
+
+
+def test_all_that_the_project_depends_on_is_listed_with_hashes() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    listed = {package for package, _ in packages_of("dev")}
+
+    wanted = {Requirement(one).name for extra in project["optional-dependencies"].values() for one in extra}
+
+    assert {canonicalize_name(name) for name in wanted} - listed == {"delayhub"}, "run: make lock"
+
+
 def test_what_builds_the_package_is_pinned_as_all_else() -> None:
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
 
