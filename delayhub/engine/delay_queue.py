@@ -94,8 +94,10 @@ class DelayQueue:
         return [removed[entry_id] for entry_id in ids]
 
     def revoked(self) -> list[str]:
-        """Return the ids that have a tombstone, among them those whose time is over."""
-        replies: list[Any] = [part.client.zrange(part.keys.revoked, 0, -1) for part in self.parts]
+        """Return the ids that have a tombstone whose time is not over: others are free, and may wait again."""
+        seconds, micros = self.client.time()
+        since = f"({seconds * 1000 + micros // 1000}"
+        replies: list[Any] = [part.client.zrangebyscore(part.keys.revoked, since, "+inf") for part in self.parts]
         return [text(entry_id) for reply in replies for entry_id in reply]
 
     def discard(self, ids: Sequence[str]) -> int:

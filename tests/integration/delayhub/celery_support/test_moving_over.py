@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import redis
 from celery import Celery
 
 from delayhub.celery_support import moving_over
 from delayhub.celery_support.moving_over import REVOKES_UNKNOWN
 from delayhub.engine import DelayQueue, Place
 from delayhub.local.redis_server import RedisServer
+from tests.redis_time import redis_now_ms, wait_until_redis_ms
 
 
 @pytest.fixture
@@ -40,3 +42,15 @@ def test_what_an_old_worker_says_is_revoked_stays_so_for_a_later_import_without_
 
     assert moved == 3
     assert [listed.id for listed in queue.list(Place.READY)] == [ids[2]]
+
+
+def test_an_import_keeps_what_was_sent_again_after_the_time_of_its_revoke(
+    app: Celery, ids: list[str], queue: DelayQueue, redis_client: redis.Redis
+) -> None:
+    queue.cancel(["order-5"], tombstone_ms=1)
+    wait_until_redis_ms(redis_client, redis_now_ms(redis_client) + 2)
+    app.send_task("shop.close", ["order"], task_id="order-5")
+
+    app.control.import_redis()  # type: ignore[attr-defined]  # ours
+
+    assert {listed.id for listed in queue.list(Place.READY)} == {"order-5", *ids}
