@@ -46,7 +46,7 @@ def kombu_connection(app: Celery, url: str | None) -> Any:
 def kombu_workers(app: Celery, url: str | None = None) -> dict[str, list[str]]:
     """Return the workers that answer over kombu's own transport, each with the ids that were revoked there.
 
-    Workers of ours get the question too, but answer over our transport.
+    Workers of ours get the question too, but answer over our transport. One that answers with an error is there, too.
     """
     conf = app.conf
     if url is None and cast("Any", app.connection_for_write()).transport_cls not in KOMBUS:
@@ -56,4 +56,5 @@ def kombu_workers(app: Celery, url: str | None = None) -> dict[str, list[str]]:
     )
     with kombu_connection(app, url) as connection:
         replies = mailbox(connection).multi_call("revoked", timeout=ANSWER_SECONDS)
-    return {name: list(ids) for reply in replies for name, ids in sorted(reply.items()) if isinstance(ids, list)}
+    found = {name: ids for reply in replies for name, ids in sorted(reply.items())}
+    return {name: list(ids) if isinstance(ids, list) else [] for name, ids in found.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import redis
 from celery import Celery
+from kombu.pidbox import Mailbox
 
 from delayhub.celery_support.kombu_workers import kombu_connection, kombu_workers
 from delayhub.local.redis_server import RedisServer
@@ -41,3 +42,12 @@ def test_without_workers_there_is_no_answer_and_nothing_stays_behind(
 ) -> None:
     assert kombu_workers(app) == kombu_workers(app, redis_server.url) == {}
     assert [key for key in redis_client.scan_iter("*pidbox") if redis_client.ttl(key) == -1] == []
+
+
+def test_a_worker_that_answers_with_an_error_is_alive(
+    app: Celery, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = [{"a@host": {"error": "TypeError()"}}, {"b@host": ["order-5"]}]
+    monkeypatch.setattr(Mailbox, "multi_call", lambda *_, **__: replies)
+
+    assert kombu_workers(app, redis_server.url) == {"a@host": [], "b@host": ["order-5"]}
