@@ -47,7 +47,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo up quick test nightly check fmt lock messages client docs cover pictures race matrix fuzz calendars fuzz-messages simulate mutants linear faults bench chaos dist image clean
+.PHONY: help demo up quick test nightly check fmt messages client docs cover pictures race matrix fuzz calendars fuzz-messages simulate mutants linear faults bench chaos dist image clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,9 +110,6 @@ check: $(VENV)/.dev $(VENV)/.node ## lint, types, house rules, migrations, OpenA
 fmt: $(VENV)/.dev ## format the code and fix what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-
-lock: $(VENV)/.dev ## list the packages of requirements/, with hashes, in the versions of constraints.txt
-	@$(PIP_INSTALL) --constraint constraints.txt uv && $(BIN)/python -m tests.locked
 
 messages: $(VENV)/.dev ## bring translations up to date with the texts, list what is not translated
 	@$(BIN)/python -m tests.messages

@@ -1,6 +1,6 @@
 """List every package of an installation, in the version of ``constraints.txt``, with the hashes of its files.
 
-``make lock`` writes ``requirements/*.txt``, for all platforms and Pythons: ``build`` builds DelayHub, ``standalone``
+It writes ``requirements/*.txt``, for all platforms and Pythons, with uv: ``build`` builds DelayHub, ``standalone``
 and ``embedded`` are what ``make demo`` needs, ``dev`` is all that the tests need. No file names a package index.
 """
 

@@ -93,7 +93,7 @@ def test_every_package_that_make_installs_has_hashes_and_the_version_that_is_pin
     # What only other platforms or Pythons need is not installed here, so nothing pins it.
     elsewhere = {pin for pin, block in blocks.items() if re.search(r"sys_platform ==|python_full_version <", block)}
     assert blocks
-    assert set(blocks) - pins - elsewhere == set(), "run: make lock"
+    assert set(blocks) - pins - elsewhere == set(), "run: python -m tests.locked"
     assert [pin for pin, block in blocks.items() if "--hash=sha256:" not in block] == []
 
 
@@ -103,7 +103,7 @@ def test_all_that_the_project_depends_on_is_listed_with_hashes() -> None:
 
     wanted = {Requirement(one).name for extra in project["optional-dependencies"].values() for one in extra}
 
-    assert {canonicalize_name(name) for name in wanted} - listed == {"delayhub"}, "run: make lock"
+    assert {canonicalize_name(name) for name in wanted} - listed == {"delayhub"}, "run: python -m tests.locked"
 
 
 def test_what_builds_the_package_is_pinned_as_all_else() -> None:
