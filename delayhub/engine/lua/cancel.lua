@@ -18,7 +18,7 @@ for i = 4, #ARGV do
     forget(q, removed)
   end
   if tombstone > 0 then
-    redis.call('ZADD', q .. REVOKED, now + tombstone, ARGV[i])
+    redis.call('ZADD', q .. REVOKED, 'GT', now + tombstone, ARGV[i]) -- an import leaves longer ones
   end
   out[#out + 1] = #removed
 end
