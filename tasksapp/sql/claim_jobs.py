@@ -179,7 +179,6 @@ def claim_statement() -> StatementByIds:
     return _Composed.statement
 
 
-@repeated
 def claim_jobs(
     ids: Sequence[UUID],
     *,
@@ -202,7 +201,7 @@ def claim_jobs(
         pulling: how pullers claim: jobs of biz types that are pulled, and no others. None for a worker, which claims
             all others.
     """
-    answer = ClaimAnswer(token=_tokens.getrandbits(63) if pulling is None else pulling.token)
+    token = _tokens.getrandbits(63) if pulling is None else pulling.token
     values: dict[str, Any] = {
         "now": now,
         "worker": worker,
@@ -215,8 +214,8 @@ def claim_jobs(
     def claim(into: ClaimAnswer, some: Sequence[UUID], in_turn: bool) -> None:
         _claim(into, some, in_turn=in_turn, values=values, under_way=under_way)
 
-    under_way = Claim(now, using, answer.token, worker, claim)
-    claim(answer, ids, False)
+    under_way = Claim(now, using, token, worker, claim)
+    answer = _claim_first(ids, under_way)
     if answer.left:
         _claim_apart(answer, under_way)
     for hook in claim_hooks.all:
@@ -224,6 +223,14 @@ def claim_jobs(
             hook.settle(answer, under_way)
     answer.keep_order(ids)
     answer.add_missing(ids)
+    return answer
+
+
+@repeated
+def _claim_first(ids: Sequence[UUID], under_way: Claim) -> ClaimAnswer:
+    """Return what the statement says. What follows is not repeated with it: what was claimed would seem gone."""
+    answer = ClaimAnswer(token=under_way.token)
+    under_way.claim(answer, ids, False)
     return answer
 
 

@@ -18,6 +18,7 @@ from django.db.models import Exists, F, OuterRef
 
 from tasksapp.extending.claim_rules import Claim, ClaimHook, WaitRule
 from tasksapp.models import BizType, Job, Series, Transition, error_class
+from tasksapp.models.conflicts import repeated
 from tasksapp.models.series import MISSED
 from tasksapp.sql.claim_answer import ClaimAnswer, ClaimedJob
 from tasksapp.sql.decision import Decision, among
@@ -43,6 +44,7 @@ class _Decisions:
     woken: list[UUID] = field(default_factory=list)
 
 
+@repeated
 def settle_overlaps(answer: ClaimAnswer, *, now: datetime, using: str) -> None:
     """Takes those jobs out of the claim that may not run beside another one of their series.
 

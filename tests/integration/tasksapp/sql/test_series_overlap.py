@@ -20,6 +20,7 @@ from tasksapp.sql.series_overlap import WAIT, release_series, series_with_ended_
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
+from tests.integration.tasksapp.conflicting import conflicts
 from tests.outcomes import finished
 from tests.property_sizes import examples
 
@@ -218,3 +219,16 @@ def test_two_workers_never_run_two_jobs_of_a_series_at_once(biz_type: BizType, o
 
     assert wrong == []
     assert Job.objects.filter(status=Status.SUCCEEDED).count() == RACES
+
+
+def test_a_claim_whose_decisions_meet_another_transaction_keeps_what_it_claimed(biz_type: BizType) -> None:
+    ids = due_jobs(of_overlap("skip"))
+
+    with conflicts() as refusing:
+        answer = claim(*ids)
+
+    assert any("delayhub_series" in sql for sql in refusing.refused)
+    assert [job.id for job in answer.claimed] == ids[:1]
+    assert answer.ended == ids[1:]
+    assert not answer.gone
+    assert statuses(ids) == [Status.RUNNING, Status.SKIPPED]
