@@ -35,7 +35,7 @@ function mayRepeat(error: ApiError, repeatable: boolean): boolean {
 }
 
 /** What may be done twice, beside reads and what is replaced as a whole: creates, since each has an idempotency key. */
-const REPEATABLE = /^\/v1\/(jobs|jobs\/bulk|plans|resolve|resolve\/lift|claims\/[^/]+\/(done|fail|extend|release))$/;
+const REPEATABLE = /^\/v1\/(jobs|jobs\/bulk|resolve|resolve\/lift|claims\/[^/]+\/(done|fail|extend|release))$/;
 
 /** Whether doing it twice is the same as doing it once. */
 export function isRepeatable(method: string, path: string): boolean {
