@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from delayhub.celery_support.kombu_workers import kombu_workers
-from delayhub.celery_support.revocation import MOVING_TOMBSTONE, revoke_moved, revoke_waiting
+from delayhub.celery_support.revocation import MOVING_TOMBSTONE, RevokeMoved, revoke_waiting
 from delayhub.errors import OldWorkersAlive
 from delayhub.transport.channel import Channel
 from delayhub.transport.kombu_migration import KombuBroker
@@ -55,9 +55,7 @@ def move_over(
     everywhere = sorted({*queues, *known})
     revoked = sorted({task_id for ids in workers.values() for task_id in ids})
     revoke_waiting(app, channel, everywhere, revoked, stay=MOVING_TOMBSTONE)
-    moved = stock.move(queues, channel, held=not ready_only)
-    if moved:
-        revoke_moved(app, channel, everywhere)
+    moved = stock.move(queues, channel, held=not ready_only, on_stored=RevokeMoved(app, channel))
     if moved and not workers:
         logger.warning(REVOKES_UNKNOWN, extra={"action": "import"})
     return moved

@@ -38,11 +38,22 @@ def revoke_waiting(
     )
 
 
-def revoke_moved(app: Celery, channel: Channel, queues: Sequence[str]) -> int:
-    """Return how many messages were removed that came over although their ids are revoked: their time may be later."""
-    return sum(
-        revoke_waiting(app, channel, [name], channel.queue(name).revoked(), stay=timedelta(0)) for name in queues
-    )
+class RevokeMoved:
+    """Removes messages that come over although their ids are revoked: their time may be later than that of the revoke.
+
+    Others that wait under such an id were sent again here, and stay.
+    """
+
+    def __init__(self, app: Celery, channel: Channel) -> None:
+        self._app, self._channel = app, channel
+        self._revoked: dict[str, frozenset[str]] = {}
+
+    def __call__(self, name: str, ids: Sequence[str]) -> None:
+        """Remove those of a queue's ids that were revoked when the first of its messages came over."""
+        if name not in self._revoked:
+            self._revoked[name] = frozenset(self._channel.queue(name).revoked())
+        found = sorted(self._revoked[name].intersection(ids))
+        revoke_waiting(self._app, self._channel, [name], found, stay=timedelta(0))
 
 
 def stamped_ids(queue: DelayQueue, wanted: Mapping[str, Sequence[Any]]) -> Iterator[str]:

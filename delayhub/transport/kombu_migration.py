@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 
 #: Messages that are moved at a time.
 BATCH = 100
+
+#: What gets a queue, and the ids of the messages that were stored in it.
+OnStored = Callable[[str, Sequence[str]], object]
 
 #: Seconds after which an import that was killed is no obstacle to the next; a batch takes some milliseconds.
 LOCK_SECONDS = 60
@@ -113,7 +116,9 @@ class KombuBroker:
             if not cursor or (most_keys is not None and seen >= most_keys):
                 return found - {""}
 
-    def move(self, queues: Sequence[str], target: Channel, *, held: bool) -> int:
+    def move(
+        self, queues: Sequence[str], target: Channel, *, held: bool, on_stored: OnStored = lambda _queue, _ids: None
+    ) -> int:
         """How many messages were moved to a channel of ours: those of some queues, and all that consumers hold.
 
         Each message of a list is taken in one step, so live workers of either transport may take others meanwhile. It
@@ -124,6 +129,8 @@ class KombuBroker:
             queues: whose lists are emptied.
             target: a channel of ours.
             held: whether to move what consumers hold, too. Stop kombu's workers before: they would run it, too.
+            on_stored: gets a queue and the ids that were stored in it, before they are removed here. If it fails,
+                the next run calls it again.
 
         Raises:
             ImportRunning: another run has not ended.
@@ -136,10 +143,10 @@ class KombuBroker:
             for queue, key, _ in self._filled(queues):
                 while raws := self._taken(key):
                     lock.reacquire()
-                    self._store(target, [(queue, raw) for raw in raws])
+                    self._store(target, [(queue, raw) for raw in raws], on_stored)
                     self.client.delete(moving(self.prefix, key))
                     moved += len(raws)
-            return moved + (self._move_held(target) if held else 0)
+            return moved + (self._move_held(target, on_stored) if held else 0)
         finally:
             with suppress(LockError):  # it ran out: the last batch took longer than a minute
                 lock.release()
@@ -154,7 +161,7 @@ class KombuBroker:
                 pipeline.execute()
         return list(reversed(self.client.lrange(own, 0, -1)))
 
-    def _move_held(self, target: Channel) -> int:
+    def _move_held(self, target: Channel, on_stored: OnStored) -> int:
         moved = 0
         for tag, raw in self.client.hscan_iter(self.prefix + self.channel.unacked_key):
             message, exchange, routing_key = json.loads(raw)
@@ -162,7 +169,7 @@ class KombuBroker:
             if not queues:
                 logger.warning("a message stays: no queue is bound to exchange %r for %r", exchange, routing_key)
                 continue
-            self._store(target, [(queue, json.dumps(message).encode()) for queue in queues])
+            self._store(target, [(queue, json.dumps(message).encode()) for queue in queues], on_stored)
             with self.client.pipeline() as pipeline:
                 pipeline.hdel(self.prefix + self.channel.unacked_key, tag)
                 pipeline.zrem(self.prefix + self.channel.unacked_index_key, tag)
@@ -235,7 +242,7 @@ class KombuBroker:
             }
         )
 
-    def _store(self, target: Channel, messages: Sequence[tuple[str, bytes]]) -> None:
+    def _store(self, target: Channel, messages: Sequence[tuple[str, bytes]], on_stored: OnStored) -> None:
         by_queue: dict[str, list[Entry]] = {}
         for name, raw in messages:
             by_queue.setdefault(name, []).append(entry_of(raw, target))
@@ -244,6 +251,7 @@ class KombuBroker:
             stored = queue.payloads([entry.id for entry in entries])
             queue.schedule([entry for entry in entries if entry.payload not in stored[entry.id]])
             target.add_to_directory(name)
+            on_stored(name, [entry.id for entry in entries])
 
 
 def take_lost_leases_back(queues: Sequence[str], source: Channel) -> None:

@@ -54,3 +54,32 @@ def test_an_import_keeps_what_was_sent_again_after_the_time_of_its_revoke(
     app.control.import_redis()  # type: ignore[attr-defined]  # ours
 
     assert {listed.id for listed in queue.list(Place.READY)} == {"order-5", *ids}
+
+
+def test_an_import_keeps_what_was_sent_here_for_later_under_a_revoked_id(
+    app: Celery, ids: list[str], queue: DelayQueue
+) -> None:
+    app.control.revoke("order-5")
+    app.send_task("shop.close", ["order"], task_id="order-5", countdown=86_400)
+
+    app.control.import_redis()  # type: ignore[attr-defined]  # ours
+
+    assert [listed.id for listed in queue.list(Place.WAITING)] == ["order-5"]
+
+
+def test_an_import_that_was_killed_is_made_good_by_the_next_one(
+    app: Celery, ids: list[str], queue: DelayQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.cancel(ids[:1], tombstone_ms=60_000)
+    with monkeypatch.context() as patch:
+        patch.setattr(DelayQueue, "revoked", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            app.control.import_redis()  # type: ignore[attr-defined]  # ours
+
+    app.control.import_redis()  # type: ignore[attr-defined]  # ours
+
+    assert [listed.id for listed in queue.list(Place.READY)] == ids[1:]
+
+
+def _killed(queue: DelayQueue) -> list[str]:
+    raise KeyboardInterrupt
