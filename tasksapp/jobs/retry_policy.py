@@ -141,7 +141,8 @@ class RetryPolicy:
 
 def _left_of(age: timedelta, *, now: datetime, counted_from: datetime) -> timedelta:
     """Return how long the next attempt may wait, so that it can still begin."""
-    return min(age, LONGEST_WAIT) - (now - counted_from) - LAST_CHANCE
+    left = min(age, LONGEST_WAIT) - (now - counted_from) - LAST_CHANCE
+    return min(left, LONGEST_WAIT)  # a job that was run early may be due at the end of the calendar
 
 
 class GivesUp(Enum):

@@ -247,9 +247,9 @@ def _claim_apart(answer: ClaimAnswer, under_way: Claim) -> None:
         try:
             answer.add(rule.apart(ids, under_way, False))
         except Error:
-            if not answer.claimed:
+            if not answer.claimed and not answer.forwarded:
                 raise
-            # What was claimed before is ours already: it is delivered, and the others are claimed again.
+            # What was taken before is ours already: it is delivered or sent, and the others are claimed again.
             logger.exception("deciding about %s jobs failed: %s", len(ids), rule.name)
             answer.locked += ids
 

@@ -149,7 +149,7 @@ class ClaimViews(ApiViewSet):
     lookup_field = "token"
     lookup_value_regex = f"[A-Za-z0-9_-]{{{TOKEN_LENGTH}}}"
 
-    @endpoint("Claim jobs", Scope.JOBS_PULL, takes=ClaimRequestSerializer, gives=ClaimsSerializer)
+    @endpoint("Claim jobs", Scope.JOBS_PULL, once=True, takes=ClaimRequestSerializer, gives=ClaimsSerializer)
     def create(self, request: Request, fields: dict[str, Any]) -> HttpResponse:
         """Claims due jobs of biz types whose target is `pull`: they are the caller's until their leases end.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -15,6 +16,7 @@ from tasksapp.sql.claim_answer import ClaimAnswer
 from tasksapp.sql.write_outcomes import write_outcomes
 from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
+from tests.integration.tasksapp.conflicting import conflict
 from tests.integration.tasksapp.stored_jobs import due
 from tests.outcomes import finished
 
@@ -178,3 +180,18 @@ def test_a_job_of_a_celery_task_is_forwarded_once_in_a_while_and_claimed_by_its_
     assert (after_forwarding.status, after_forwarding.version, after_forwarding.attempts) == (Status.PENDING, 1, 0)
     assert [job.id for job in taken.claimed] == [job_id]
     assert Job.objects.get().status == Status.RUNNING
+
+
+def test_jobs_of_a_celery_task_are_forwarded_beside_one_that_cannot_be_ended(
+    make_biz_type: MakeBizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_biz_type("task", target="celery", task_name="shop.close")
+    make_biz_type("aged", max_age=timedelta(0), on_dead="task")
+    forwarded, ended = due("task"), due("aged")
+    monkeypatch.setattr("tasksapp.models.conflicts.FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("tasksapp.jobs.claim_ends.expire_jobs", Mock(side_effect=conflict()))
+
+    answer = claim(forwarded, ended, now=timezone.now() + timedelta(seconds=1), forward_seconds=300)
+
+    assert [job.id for job in answer.forwarded] == [forwarded]
+    assert answer.locked == [ended]

@@ -166,3 +166,11 @@ def test_no_attempt_is_planned_from_a_jobs_own_end_on() -> None:
 
     assert too_late == Exhausted("the next attempt would come after it expires")
     assert in_time == TryAgain(DUE + timedelta(seconds=9))
+
+
+def test_a_job_that_was_run_before_the_end_of_the_calendar_can_be_told_to_wait() -> None:
+    due, longest = datetime.max.replace(tzinfo=UTC) - timedelta(days=1), TryAgain(DUE + LONGEST_WAIT)
+    aged = policy(max_age=timedelta(days=30))
+
+    assert policy().snoozed(now=DUE, counted_from=due, after_seconds=1e300) == longest
+    assert aged.next_attempt(failures=1, now=DUE, counted_from=due, retry_after_seconds=1e300) == longest

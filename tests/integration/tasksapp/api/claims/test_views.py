@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import connection, connections
@@ -16,6 +17,7 @@ from tests.elapsed import is_after
 from tests.fixture_types import Ask, Fire, MakeBizType
 from tests.integration.tasksapp.api.pulled_jobs import Pull, make_job
 from tests.integration.tasksapp.claiming import return_lost
+from tests.integration.tasksapp.conflicting import conflict
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -295,3 +297,15 @@ def test_an_end_whose_answer_waits_for_a_lock_is_not_denied_and_is_answered_agai
     assert "what waited for it was not done. Ask again" in first.json()["detail"]
     assert (second.status_code, second.json()["repeated"], Job.objects.get().status) == (200, True, "succeeded")
     connection.close()  # with its lock_timeout
+
+
+def test_a_claim_that_meets_others_after_it_has_jobs_is_no_empty_answer(
+    ask_fully: Ask, report: BizType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made again, it would find no job that is pending, and say that none is due."""
+    make_job()
+    monkeypatch.setattr("tasksapp.api.claims.views.claims_json", Mock(side_effect=[conflict(), b'{"claims":[]}']))
+
+    answer = ask_fully("POST", "/claims", {"biz_types": ["report"]})
+
+    assert (answer.status_code, json.loads(answer.content)["code"]) == (503, "write_conflict")
