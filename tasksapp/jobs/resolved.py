@@ -20,8 +20,8 @@ def without_resolved(
     A request that passes may come too late all the same, where its transaction is committed after the resolve: the
     claim finds that out. Only biz types that have tombstones cost a query.
 
-    One that asks what was answered before passes too, marked: its job is born resolved, and so are all that are made
-    together with it. Where none is resolved, it is the same list.
+    One that asks what was answered before passes too, marked: its job is born resolved, and so are those of its
+    business key that are made together with it. Where none is resolved, it is the same list.
     """
     keys = {
         (outcome.row.biz_type_id, outcome.row.biz_id)
@@ -40,12 +40,15 @@ def without_resolved(
             found.append(outcome._replace(is_answered=True))
         else:
             found.append(Rejected(KeyResolved(outcome.biz_type.code, outcome.row.biz_id)))
-    if together and any(isinstance(one, Accepted) and one.is_answered for one in found):
-        return [
-            one._replace(is_answered=True) if isinstance(one, Accepted) and _key(one) in resolved else one
-            for one in outcomes
-        ]
-    return found
+    if not together:
+        return found
+    answered = {one.row.biz_id for one in found if isinstance(one, Accepted) and one.is_answered}
+    return [
+        asked._replace(is_answered=True)
+        if isinstance(asked, Accepted) and asked.row.biz_id in answered and _key(asked) in resolved
+        else one
+        for asked, one in zip(outcomes, found, strict=True)
+    ]
 
 
 def refuse_resolved_key(job: Job, biz_id: str, *, using: str) -> None:

@@ -50,6 +50,19 @@ def test_none_is_created_if_one_is_refused_and_the_error_has_its_place() -> None
     assert not Job.objects.exists()
 
 
+def test_a_key_that_is_called_off_is_refused_beside_another_that_was_answered(make_biz_type: MakeBizType) -> None:
+    make_biz_type("told")
+    make_biz_type("ask", on_resolved="told")
+    jobs.resolve("ask", "42", outcome="approved")
+    jobs.resolve("order.close", "43")
+
+    with pytest.raises(KeyResolved) as resolved:
+        jobs.create_many([jobs.JobRequest("ask", biz_id="42", delay=60), replace(CLOSE, biz_id="43")], together=True)
+
+    assert resolved.value.place == 1
+    assert not Job.objects.exists()
+
+
 def test_the_others_are_created_if_they_are_not_created_together() -> None:
     refused, made = jobs.create_many([jobs.JobRequest("no.such"), CLOSE])
 
