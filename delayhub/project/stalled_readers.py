@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -49,13 +50,11 @@ def bound_unread_time(seconds: int) -> int:
 
 
 def _set(descriptor: int, option: int, value: int) -> bool:
-    copy = os.dup(descriptor)
-    try:
-        sock = socket.socket(fileno=copy)
-    except OSError:  # it is no socket
-        os.close(copy)
+    # Only sockets are copied. To close a copy of a file's descriptor takes away the locks that this process has on the
+    # file, and those of SQLite are what keeps two processes from writing its file at once.
+    if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
         return False
-    with sock:
+    with socket.socket(fileno=os.dup(descriptor)) as sock:
         is_tcp = sock.family in {socket.AF_INET, socket.AF_INET6} and sock.type == socket.SOCK_STREAM
         if not is_tcp or not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             return False
