@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import redis
-from celery import Celery
+from celery import Celery, _state
 from celery._state import _task_stack
+from celery.signals import worker_process_init
 from celery.worker import WorkController
 from kombu import Producer, Queue
 
@@ -171,7 +172,10 @@ def test_workers_have_the_setting_as_on_redis(name: str, both: Both, monkeypatch
 @pytest.mark.parametrize("name", OF_CONSUMERS)
 @pytest.mark.filterwarnings("ignore:The broker_connection_retry configuration:PendingDeprecationWarning")
 def test_consumers_begin_as_on_redis(name: str, both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OurRequest, "runs_here", OurRequest.runs_here)  # which a worker sets for its process
+    # What a worker sets for its process, and what a solo pool tells those who then begin to deliver jobs.
+    monkeypatch.setattr(OurRequest, "runs_here", OurRequest.runs_here)
+    monkeypatch.setattr(_state, "_task_join_will_block", _state.task_join_will_block())
+    monkeypatch.setattr(worker_process_init, "send", lambda **_: [])
 
     def look(app: Celery) -> Any:
         worker: Any = app.WorkController(app=app, hostname="w@host", pool="solo")

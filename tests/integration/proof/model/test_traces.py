@@ -73,7 +73,7 @@ def test_a_mistake_in_the_scripts_is_found(new_player: NewPlayer, name: str) -> 
 
 @pytest.mark.sqlite_only  # PostgreSQL's claim looks for it in its own statement
 def test_a_claim_that_looks_for_no_tombstone_is_found(new_player: NewPlayer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasksapp.sql.claim_jobs.resolved_ids", lambda *_, **__: set())
+    monkeypatch.setattr("tasksapp.jobs.claim_ends.resolved_ids", lambda *_, **__: set())
 
     with pytest.raises(Broken, match="claims"):
         for trace in traces("resolve", range(100)):
