@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.call_counter import CallCounter
-from benchmarks.calls import changes, kept, least
+from benchmarks.calls import changes, growth, kept, least
 from delayhub.engine import SystemClock
 
 COUNTS = {"python": 66.0, "c": 70.0, "total": 270.0, "sends": 0.04}
@@ -56,6 +56,14 @@ def test_a_change_is_named_unless_it_is_within_what_counts_vary_by(
     path: str, change: dict[str, float], said: list[str]
 ) -> None:
     assert changes({path: COUNTS}, {path: {**COUNTS, **change}}) == said
+
+
+def test_only_what_has_grown_is_a_fault() -> None:
+    assert growth({"publish": COUNTS}, {"publish": {**COUNTS, "c": 60.0}}) == []
+    assert growth({"publish": COUNTS}, {"publish": {**COUNTS, "c": 60.0, "sends": 2.0}}) == [
+        "publish: sends grew from 0.04 to 2"
+    ]
+    assert growth({"publish": COUNTS}, {}) == ["publish is not counted any more"]
 
 
 def test_a_path_that_is_new_or_gone_is_named() -> None:
