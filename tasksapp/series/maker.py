@@ -103,8 +103,9 @@ class SeriesMaker:
 
     def _step(self, now: datetime, *, most: int) -> _Step | None:
         """One transaction; None where no series waits that is not another's at this moment."""
-        waiting = Series.objects.using(self._using).filter(make_at__lte=now, biz_type__enabled=True)
-        waiting = waiting.order_by("make_at", "id")
+        # None of a closed one: nothing is made of it, so it would be the first at each step.
+        waiting = Series.objects.using(self._using).filter(make_at__lte=now)
+        waiting = waiting.filter(biz_type__enabled=True, biz_type__moved_to="").order_by("make_at", "id")
         if not waiting.exists():
             return None  # mostly so: one statement, not the three of a transaction, for which SQLite locks all
         with transaction.atomic(using=self._using):

@@ -15,8 +15,10 @@ from pytest_django import DjangoAssertNumQueries
 from delayhub.clock import due_ms
 from delayhub.engine import TimerLane
 from tasksapp.models import BizType, Job, Series, Status, Tenant, TenantCount
+from tasksapp.models.api_key import MOVING
 from tasksapp.series import maker as module
 from tasksapp.series.verbs import change, create, trigger
+from tests.fixture_types import MakeBizType
 from tests.integration.tasksapp.claiming import claim
 from tests.integration.tasksapp.series_making import HOUR, MINUTE, SECOND, At, occurrences
 
@@ -47,6 +49,21 @@ def test_a_turn_in_which_no_series_waits_asks_the_database_once(
 
     with django_assert_num_queries(1):
         assert at(begin - SECOND) == 0
+
+
+@pytest.mark.parametrize("closed", [{"moved_to": MOVING}, {"moved_to": "https://b.example"}, {"enabled": False}])
+def test_series_of_a_closed_biz_type_keep_no_others_waiting(
+    biz_type: BizType, make_biz_type: MakeBizType, at: At, begin: datetime, monkeypatch: pytest.MonkeyPatch,
+    closed: dict[str, object],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(module, "STEP_SERIES", 1)
+    make_biz_type("closed")
+    create("closed", name="first", every=HOUR, anchor=begin)
+    other = create("order.close", name="second", every=HOUR, anchor=begin)
+    BizType.objects.filter(code="closed").update(**closed)
+
+    assert at(begin) == 1
+    assert occurrences(other) == [begin, begin + HOUR]
 
 
 @pytest.mark.parametrize("made", [1, 0], ids=["made", "of a tenant that gets no more jobs"])
