@@ -49,6 +49,10 @@ class Claim(NamedTuple):
     claim: Callable[[ClaimAnswer, Sequence[UUID], bool], None]
 
 
+#: Words by which the claim itself says why it left a row.
+RESERVED = frozenset({"gone", "not due", "shut", "locked"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitRule:
     """Due rows that the claim leaves as they are. The first rule that holds counts.
@@ -65,6 +69,8 @@ class WaitRule:
         apart: decides about the rows in a transaction of its own, after those that need no such thing are claimed, and
             returns what became of them. Rules of a higher rank come first.
         claims: whether ``apart`` may claim rows, and so is also called by a rule that holds the turn of these rows.
+
+    Raises ValueError if the name is one of ``RESERVED``, or unless either ``again_after`` or ``apart`` is given.
     """
 
     name: str
@@ -75,6 +81,12 @@ class WaitRule:
     again_after: timedelta | None = None
     apart: Callable[[Sequence[UUID], Claim, bool], ClaimAnswer] | None = None
     claims: bool = False
+
+    def __post_init__(self) -> None:
+        if self.name in RESERVED:
+            raise ValueError(f"a wait rule cannot be named {self.name!r}: the claim itself uses that word")
+        if (self.again_after is None) == (self.apart is None):
+            raise ValueError(f"the wait rule {self.name!r} needs again_after or apart, and not both")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
