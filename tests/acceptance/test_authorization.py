@@ -142,7 +142,8 @@ def test_all_callbacks_of_both_workers_carry_one_token_and_one_more_where_the_re
         assert server.asked("/") == 2
         got = Counter(bearers(receiver))
         assert got["token-2"] == CALLBACKS
-        assert 0 < got["token-1"] < CALLBACKS
+        # How many were under way when the first was refused depends on the machine; none is refused twice.
+        assert 0 < got["token-1"] <= CALLBACKS
 
 
 @pytest.mark.nightly  # by day, on a clock of its own: tests/integration/tasksapp/delivery/test_token_keeper.py

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import Empty
@@ -61,6 +62,7 @@ def open_descriptors() -> int:
 
 
 def test_a_transport_that_is_not_connected_opens_no_descriptor() -> None:
+    gc.collect()
     before = open_descriptors()
 
     transports = [Connection("delayhub://127.0.0.1:1/0").transport for _ in range(5)]
@@ -71,6 +73,7 @@ def test_a_transport_that_is_not_connected_opens_no_descriptor() -> None:
 
 def test_a_connection_that_was_closed_holds_no_descriptor(broker: str) -> None:
     connection = Connection(broker)
+    gc.collect()  # what other tests left may be closed at any moment
     before = open_descriptors()
     channel = connection.channel()
     Consumer(channel, [Queue("q")]).consume()

@@ -50,7 +50,8 @@ def test_a_consumer_waits_until_redis_takes_writes_again(
             drain(connection, until=lambda: got == ["before"])
 
             with full_disk(redis_server, redis_client):
-                drain(connection, until=lambda: "refused to wake" in caplog.text)
+                # It listens only if its last claim, from before, found nothing.
+                drain(connection, until=lambda: "refused to wake" in caplog.text or "refused a claim" in caplog.text)
                 channel.subclient.next_health_check = 0
                 channel.subclient.connection.next_health_check = 0
                 connection.transport.cycle.maybe_check_subclient_health()
