@@ -3,30 +3,18 @@
 A process apart, since the tables are no part of the test project's.
 """
 
-# ruff: noqa: E402  Django has its settings before models are imported
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import celery
-import dj_database_url
-import django
-import redis
-from django.conf import settings
 
-BROKER, DATABASE = sys.argv[1:]
-settings.configure(
-    INSTALLED_APPS=["django_celery_beat"],
-    DATABASES={"default": dj_database_url.parse(DATABASE)},
-    MIGRATION_MODULES={"django_celery_beat": None},
-    USE_TZ=True,
-    TIME_ZONE="Europe/Berlin",
-)
-django.setup()
+from tests.integration.delayhub.beat.table_project import BROKER, client, clock
+
+# isort: split
 
 from django.core.management import call_command
 from django.utils import timezone
@@ -36,11 +24,8 @@ import delayhub
 from delayhub.beat import DatabaseScheduler
 from delayhub.beat.tended_entries import Standing
 from delayhub.engine import DelayQueue
-from delayhub.testing.movable_clock import MovableClock
 from tests.waiting import wait_until
 
-client = redis.Redis.from_url(BROKER.replace("delayhub://", "redis://"))
-clock = MovableClock(client, jobs=False)
 app = celery.Celery("tables", broker=BROKER)
 app.conf.update(
     result_expires=None,

@@ -3,33 +3,21 @@
 A process apart, since the tables are no part of the test project's.
 """
 
-# ruff: noqa: E402  Django has its settings before models are imported
 from __future__ import annotations
 
 import json
-import sys
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import celery
-import dj_database_url
-import django
-import redis
-from django.conf import settings
 from hypothesis import example, given
 from hypothesis import settings as number_of
 from hypothesis import strategies as st
 
-BROKER, DATABASE = sys.argv[1:]
-settings.configure(
-    INSTALLED_APPS=["django_celery_beat"],
-    DATABASES={"default": dj_database_url.parse(DATABASE)},
-    MIGRATION_MODULES={"django_celery_beat": None},
-    USE_TZ=True,
-    TIME_ZONE="Europe/Berlin",
-)
-django.setup()
+from tests.integration.delayhub.beat.table_project import BROKER, client, clock
+
+# isort: split
 
 from django.core.management import call_command
 from django.db import connection
@@ -42,11 +30,8 @@ from delayhub.beat import DatabaseScheduler
 from delayhub.beat.database_scheduler import in_ms
 from delayhub.celery_support.periodic import periodic_entries
 from delayhub.clock import LAST_MS, SystemClock, due_ms
-from delayhub.testing.movable_clock import MovableClock
 from tests.property_sizes import examples
 
-client = redis.Redis.from_url(BROKER.replace("delayhub://", "redis://"))
-clock = MovableClock(client, jobs=False)
 app = celery.Celery("tables", broker=BROKER)
 app.conf.update(result_expires=None, task_create_missing_queues=False, task_default_queue="celery")
 delayhub.install(app)
