@@ -198,7 +198,7 @@ class Definition:
 
     @property
     def doubt(self) -> str:
-        """What its schedule hardly means, though Celery runs it; '' for nothing."""
+        """A warning about a schedule that Celery runs but that is probably a mistake; '' for none."""
         kind, *rest = schedule_parts(self.entry.schedule)
         term = idle_step(rest[0]) if kind == "crontab" else None
         return f"the step of {term} is larger than what it counts through" if term else ""

@@ -19,7 +19,7 @@ class Never:
 
 @dataclass(slots=True)
 class LeftOut:
-    """What beat has in the place of such an entry.
+    """The stand-in for an entry that cannot be published.
 
     Args:
         name: the entry's.

@@ -78,7 +78,7 @@ class Poller(kombu_versions.Poller):
 
     @property
     def poller(self) -> Any:
-        """What polls: the event loop's, or its own, which is opened at first use."""
+        """The event loop's poller, or one of its own, which is opened at first use."""
         if self._poller is None:
             self._poller, self._is_own = poll(), True
         return self._poller

@@ -105,7 +105,7 @@ def _found(code: str, *, tenant: str | None, using: str, locked: bool) -> BizTyp
 
 
 def _as_json(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """What a definition has for members of choices and for lengths of time."""
+    """Return a definition with choices as their values and lengths of time as seconds."""
     return {name: _value(value) for name, value in definition.items()}
 
 

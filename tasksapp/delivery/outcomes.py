@@ -123,7 +123,7 @@ class Response(NamedTuple):
 
     @property
     def remark(self) -> str:
-        """What was wrong with the answer after its status line; '' for nothing."""
+        """The fault in the answer after its status line; '' for none."""
         return self.headers.get(REMARK, "")
 
 

@@ -169,7 +169,7 @@ def _response(answer: Answer, target: Target) -> Response:
 
 
 def _remark(fault: Exception, target: Target) -> str:
-    """What was wrong with an answer whose status is known."""
+    """The fault in an answer whose status is known."""
     return _no_answer_within(target) if isinstance(fault, TimeoutError) else _text(_in_one_line(fault))
 
 

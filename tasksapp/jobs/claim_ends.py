@@ -1,4 +1,4 @@
-"""What ends a due job at its claim: a resolved business key, and ends from which another job follows."""
+"""Ends of due jobs at their claim: a resolved business key, and ends from which another job follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows the outcomes of jobs: timers of jobs that waited for these, other jobs that are cancelled, signals."""
+"""Hooks that follow outcomes of jobs: timers of jobs that waited for these, other jobs that are cancelled, signals."""
 
 from __future__ import annotations
 

@@ -371,7 +371,7 @@ class BizType(Authorization):
 
     @property
     def is_closed(self) -> bool:
-        """Whether none of its jobs begins: it is disabled, or its tenant is being moved to another site, or was."""
+        """True if none of its jobs begins: it is disabled, or its tenant is being moved to another site, or was."""
         return not self.enabled or bool(self.moved_to)
 
     def shut_until(self, now: datetime) -> datetime | None:
@@ -382,7 +382,7 @@ class BizType(Authorization):
         return UNTIL_RESUMED if self.is_closed else self._pause_ends(now)
 
     def is_shut(self, *, now: datetime) -> bool:
-        """Whether none of its jobs may run now, because it is paused or closed."""
+        """True if none of its jobs may run now, because it is paused or closed."""
         return self.shut_until(now) is not None
 
     def _new_queue_name(self, using: str | None) -> str:

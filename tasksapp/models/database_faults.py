@@ -1,4 +1,4 @@
-"""What an error of the database means: that it is away, that a connection is of no use, or that two writers met."""
+"""Classify errors of the database: it is away, a connection is of no use, or two writers met."""
 
 from __future__ import annotations
 

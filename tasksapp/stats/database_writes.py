@@ -1,4 +1,4 @@
-"""Whether the database takes writes: its disk may be full, or it may be read-only, or a standby."""
+"""Find out why a database takes no writes: its disk may be full, or it may be read-only, or a standby."""
 
 from __future__ import annotations
 

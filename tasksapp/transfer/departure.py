@@ -40,7 +40,7 @@ class Departure:
         self._close(MOVING, reason=MOVING)
 
     def is_closed(self) -> bool:
-        """Whether a move has begun here that neither let go of it nor went back."""
+        """True if a move has begun here that neither let go of it nor went back."""
         return self._biz_types().filter(moved_to=MOVING).exists() or self._keys().filter(moved_to=MOVING).exists()
 
     def running(self) -> int:

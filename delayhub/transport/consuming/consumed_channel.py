@@ -12,7 +12,7 @@ from delayhub.transport.waking.nudge import Nudge
 
 
 class ConsumedChannel(Protocol):
-    """What a consumer needs of its channel."""
+    """The part of a channel that its consumer uses."""
 
     @property
     def active_queues(self) -> list[str]:

@@ -124,12 +124,12 @@ def fields_of(request: Request) -> dict[str, Any]:
 
 
 def large_object_of(request: Request) -> dict[str, Any]:
-    """The same of a request that may be as large as a bulk."""
+    """Return the object in the body of a request that may be as large as a bulk."""
     return _once(request, lambda read: json_body.read_object(read, max_bytes=options().bulk_bytes))
 
 
 def _once(request: Request, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """What is read; also where a method is called again, since a body can be read once."""
+    """Return the body's object, kept for a method that is called again: a request can be read once."""
     asked: Any = request._request
     if "delayhub_object" not in asked.__dict__:
         asked.delayhub_object = read(asked)

@@ -1,4 +1,4 @@
-"""How numbers and issues look from outside."""
+"""Numbers and issues as the API answers them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class ClosingErrorWrapper(DatabaseErrorWrapper):
-    """What each call of the driver runs in: Django's cursors, fetches and commits, and our own shortcuts.
+    """The context of each call of the driver: Django's cursors, fetches and commits, and our own shortcuts.
 
     An execute wrapper would see neither commits nor fetches, and would turn off the shortcut of single statements.
     """
